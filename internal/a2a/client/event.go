@@ -80,7 +80,7 @@ func (r *reader) read(ctx context.Context, mediaType string, body *stream.Body) 
 	if err != nil {
 		return err
 	}
-	if err := r.admit(content); err != nil {
+	if err := r.admitAnswer(ctx, content); err != nil {
 		return err
 	}
 	if err := r.decode(&r.event, false, content); err != nil {
@@ -105,7 +105,6 @@ func (r *reader) readAnswer(ctx context.Context) ([]byte, error) {
 	}
 	r.body.Reserve = nil // Admit has reserved the text
 	text, fits, err := r.body.ReadUpTo(limit)
-	r.body.Reserve = r.options.Reserve
 	if err == nil && !fits {
 		return nil, ErrTooLarge
 	}
@@ -153,6 +152,15 @@ func (r *reader) streamEvent(line int, text []byte) error {
 		return err
 	}
 	return &DecodeError{Line: line, Text: content, Err: err}
+}
+
+// admitAnswer reserves memory for a response that is no stream and is about to be decoded.
+func (r *reader) admitAnswer(ctx context.Context, text []byte) error {
+	if r.options.Admit == nil || r.op != opGet {
+		return r.body.Admit(text)
+	}
+	r.own = r.options.AdmitDecoded(ctx, stream.WeightOf(text))
+	return r.own
 }
 
 // admit reserves memory for a text that is about to be decoded. Before it returns an error, it flushes the earlier events.

@@ -40,6 +40,25 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+func TestKeptMembers(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"data":{"a":[{},{}],"b":"}"},"c":{}}`: 2*object + element,
+		`{"data" : [[{}]] ,"data":{},"d":{}}`:   2*object + 2*element,
+		`{"a":"data","b":{}}`:                   2*object + element,
+		`["data",{}]`:                           object + 2*element,
+		`{"data":"{","a":{}}`:                   2*object + element,
+		`{"data":1,"a":[{"data":{"x":{}}},{}]}`: 3*object + 3*element,
+		`{"x\"data":{},"\\":{"data":[{},{}]}}`:  3*object + element,
+		`{"data":{`:                             object,
+		`{"data":`:                              object,
+		`{"data`:                                object,
+	} {
+		if got := Of([]byte(text), 0, "data"); got != want {
+			t.Errorf("Of(%s) = %d, want %d", text, got, want)
+		}
+	}
+}
+
 // TestWeights decodes texts that take the most memory for their length, into values of any type.
 func TestWeights(t *testing.T) {
 	for name, unit := range map[string]string{"objects": `{}`, "objects with a member": `{"":0}`, "lists": `[]`, "numbers": `0`, "texts": `"a"`, "objects in lists": `[{}]`} {

@@ -45,6 +45,11 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if err != nil {
 		return notEvent, err
 	}
+	if shape != notEvent || !exact { // what is no event may be data, which stays text
+		if r.refused = r.Admit(text); r.refused != nil {
+			return notEvent, r.refused
+		}
+	}
 	var e a2a.Event
 	var p a2a.Part
 	switch shape {

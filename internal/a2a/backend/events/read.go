@@ -43,10 +43,10 @@ func (r *response) json() error {
 	if err != nil || isBlank(body) || string(bytes.TrimSpace(body)) == "null" {
 		return err
 	}
-	if err := r.Admit(body); err != nil {
-		return err
-	}
 	kind, err := r.decodeEvent(body, true)
+	if r.refused != nil {
+		return r.refused
+	}
 	if err != nil {
 		return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
 	}
@@ -122,15 +122,15 @@ func (r *response) handleEvent(number int, text []byte) error {
 	if len(text) > r.limits.MaxEvent {
 		return r.TooLong(number)
 	}
-	if err := r.Admit(text); err != nil {
-		return err
-	}
 	shape, err := r.decodeEvent(text, false)
 	if err == nil && shape != notEvent {
 		return nil
 	}
 	if sendErr := r.flush(); sendErr != nil {
 		return sendErr
+	}
+	if r.refused != nil {
+		return r.refused
 	}
 	if err == nil {
 		err = errUnknownKind

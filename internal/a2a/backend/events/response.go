@@ -38,6 +38,8 @@ type response struct {
 	// the events of kind message and those of other kinds.
 	hasEvent         bool
 	messages, others int
+	// refused is the error of Admit, nil for none. It ends the response.
+	refused error
 }
 
 // flush emits the batch.

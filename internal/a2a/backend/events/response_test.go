@@ -174,3 +174,26 @@ func TestEmptyResponseCompletesTheTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesNeedNoMoreMemoryThanText answers with a large table, which stays text, and with as many messages.
+func TestTablesNeedNoMoreMemoryThanText(t *testing.T) {
+	table := `[` + strings.Repeat(`{"id":1,"v":2},`, 30_000) + `{}]`
+	for name, tt := range map[string]struct {
+		body   string
+		isRead bool
+	}{
+		"data":     {table, true},
+		"part":     {`{"kind":"data","data":{"rows":` + table + `}}`, true},
+		"messages": {`{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"history":` + table + `}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newAgent(t, events.Options{}, respondsWith("application/json", tt.body))
+			turn := newTurn()
+			turn.Reserve = stream.AtMost(8 << 20)
+			err := b.Run(t.Context(), turn, (&emitted{}).emit)
+			if isRefused := err != nil && strings.Contains(err.Error(), "is the limit"); isRefused == tt.isRead || tt.isRead && err != nil {
+				t.Errorf("Run() = %v", err)
+			}
+		})
+	}
+}

@@ -188,13 +188,18 @@ func AtMost(most int64) func(bytes int64) error {
 // freeWeight is what the texts of one read may weigh without a reservation, in bytes.
 const freeWeight = 32 << 10
 
-// Admit reserves memory for a text that is about to be decoded, as far as it takes more than its length says (jsonweight). The memory is
-// held until the next read.
+// WeightOf returns the weight of an event or an answer (jsonweight), as far as it takes more than its length says. The data of a part stays
+// text.
+func WeightOf(text []byte) int64 {
+	return max(0, jsonweight.Of(text, freeWeight, "data")-int64(len(text)/2))
+}
+
+// Admit reserves memory for a text that is about to be decoded, by WeightOf. The memory is held until the next read.
 func (b *Body) Admit(text []byte) error {
 	if b.Reserve == nil {
 		return nil
 	}
-	b.decoded += jsonweight.Of(text, freeWeight)
+	b.decoded += WeightOf(text)
 	if b.decoded <= freeWeight {
 		return nil
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 // countedReads is the body of a response that counts its reads.
@@ -76,7 +74,7 @@ func TestAdmit(t *testing.T) {
 	}
 	many := []byte("[" + strings.Repeat("{},", 1000) + "{}]")
 	few := []byte(`{"text":"hi"}`)
-	weight := jsonweight.Of(many, 0)
+	weight := WeightOf(many)
 	for _, text := range [][]byte{few, many, many} {
 		if err := b.Admit(text); err != nil {
 			t.Fatal(err)
@@ -88,7 +86,7 @@ func TestAdmit(t *testing.T) {
 	if err := b.Admit(few); err != nil {
 		t.Fatal(err)
 	}
-	one := jsonweight.Of(few, 0)
+	one := WeightOf(few)
 	if want := []int64{one + weight, one + 2*weight, 0}; !slices.Equal(reserved, want) {
 		t.Errorf("reserved %v, want %v", reserved, want)
 	}

@@ -168,7 +168,7 @@ func (c *Client) follow(ctx context.Context, call *Call) (*following, error) {
 		Client: client.New(client.Options{
 			HTTP: c.stream, Endpoint: client.NewEndpoint(client.RPCV10, u, "", true), Header: call.Header, ReturnImmediately: true,
 			Reserve: func(bytes int64) error { return f.reserveEvent(ctx, bytes) },
-			Admit:   f.admit,
+			Admit:   f.admit, AdmitDecoded: f.admitDecoded,
 		}),
 		PollInterval: pollInterval, HistoryLength: new(0), Attempts: maxSends, Observe: f.event,
 	}
@@ -253,6 +253,26 @@ func (f *following) admit(ctx context.Context, length int64) (int, error) {
 		return 0, a2a.Busy("Too many large results are being read")
 	}
 	return most, nil
+}
+
+// admitDecoded raises the reservation of the task that admit has admitted, for what its text decodes to. What a text usually takes is part of
+// the reservation.
+func (f *following) admitDecoded(ctx context.Context, weight int64) error {
+	held := f.call.Reservation.Held()
+	switch {
+	case weight <= held/4:
+		return nil
+	case held+weight > f.memory.Largest():
+		return &a2a.Error{
+			Reason: a2a.ReasonInvalidAgentResponse,
+			Message: fmt.Sprintf("Task %s needs %d KiB of memory, and the memory limit of the sidecar allows %d KiB: read its artifacts with an A2A client, at %s",
+				cmp.Or(f.TaskID(), f.call.task()), (held+weight)>>10, f.memory.Largest()>>10, f.call.URL),
+		}
+	case !f.reserve(ctx, held+weight):
+		return a2a.Busy("Too many large results are being read")
+	default:
+		return nil
+	}
 }
 
 // read reads the task.

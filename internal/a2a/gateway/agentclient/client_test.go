@@ -159,6 +159,35 @@ func TestManySmallValuesNeedMemory(t *testing.T) {
 	}
 }
 
+// TestLargeAnswersFit calls an agent whose task has a large table, which stays text, and one with many parts, in the memory of a sidecar with
+// the default limit.
+func TestLargeAnswersFit(t *testing.T) {
+	table := `{"data":[` + strings.Repeat(`{"id":1,"v":2},`, 50_000) + `{}]}`
+	parts := strings.Repeat(`{"text":"`+strings.Repeat("x", 6000)+`"},`, 500) + `{"text":"end"}`
+	for name, part := range map[string]string{"table": table, "parts": parts} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				task := `{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[` + part + `]}]}`
+				c := New(Options{Memory: limit.NewBudget(18<<20, time.Second), MaxWait: time.Minute, Gateway: roundTripper(func(r *http.Request) (*http.Response, error) {
+					body, _ := io.ReadAll(r.Body)
+					if strings.Contains(string(body), "SendStreamingMessage") {
+						return respond("text/event-stream", `data: {"result":{"task":`+task+`}}`+"\n\n")
+					}
+					return respond("application/json", `{"result":`+task+`}`)
+				})})
+				defer c.stream.Close()
+				r, err := c.Do(t.Context(), &Call{
+					URL: "http://gateway/agents/a/b/", Reservation: &limit.Reservation{},
+					Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
+				})
+				if err != nil || r.Failure != nil || len(r.Task.Artifacts) != 1 {
+					t.Errorf("Do() = %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
 // TestManyArtifacts composes a task of many artifacts and parts in a time that grows with their number, not with its square.
 func TestManyArtifacts(t *testing.T) {
 	const count = 5_000
