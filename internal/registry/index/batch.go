@@ -21,11 +21,18 @@ const (
 	batchBytes = MaxHeld / 8
 	// parallelReads is the number of changed agents from which the feed reads them in parallel.
 	parallelReads = 256
+	// stalledTime is the time without the end of a read after which the batch begins another one beside those that run, so that reads which
+	// take long do not use up the time of the batch.
+	stalledTime = batchTime / 10
 	// maxLeft is the number of namespaces with a read that a batch has left, from which no other one begins of a namespace whose reads take
 	// long, because the processors are for requests, too.
 	maxLeft = 2
-	// readTimeout bounds the read of an agent from the API server. If it has passed, the reads that follow in the same batch fail at once if
-	// they need the API server, so that the other agents of the namespace need not wait for each of them.
+	// maxBeside is the number of reads that may run beside one for each processor. Whether the first read of a namespace takes long is not
+	// known before. Up to maxBeside namespaces whose reads take long therefore leave a place for the others.
+	maxBeside = 8
+	// readTimeout bounds the read of an agent from the API server. If it has passed, the reads of the namespace that follow in the same batch
+	// fail at once if they need the API server, so that the other agents of the namespace need not wait for each of them. In the first batch,
+	// those of all namespaces do.
 	readTimeout = 5 * time.Second
 	// manyBytes is the size of an entry from which its words are found beside the batches, too.
 	manyBytes = 8 << 10
@@ -51,31 +58,32 @@ type batch struct {
 	failed  []Key
 	// isWhole is true for the first batch, which has all agents.
 	isWhole bool
-	// running is the number of reads of this batch that have not ended. isLate is true once readTimeout has passed for a read.
+	// running is the number of reads of this batch that have not ended. late has the namespaces with a read for which readTimeout has passed.
 	running int
-	isLate  bool
+	late    map[string]struct{}
 }
 
 // readAll reads agents in turn until batchTime has passed or the batch has batchBytes, or all if isWhole is true, and adds what the reads of
 // earlier batches have read. It leaves the reads that have not ended by then. The changes are sorted by key.
 func (f *Feed) readAll(ctx context.Context, last *Snapshot, asOf Revision, isWhole bool) *batch {
-	b := &batch{feed: f, words: make(map[Key][]text.Word), isWhole: isWhole}
+	b := &batch{feed: f, words: make(map[Key][]text.Word), late: make(map[string]struct{}), isWhole: isWhole}
 	var over <-chan time.Time
 	workers := 1
 	if !isWhole {
-		timer := time.NewTimer(batchTime)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(batchTime)
 	}
 	if f.turns.len() >= parallelReads {
-		workers = cap(f.readings) - maxLeft
+		workers = cap(f.readings) - maxBeside
 	}
+	atOnce := workers
+	stalled := time.NewTicker(stalledTime)
+	defer stalled.Stop()
 	for _, r := range f.ended {
 		b.note(r)
 	}
 	f.ended = nil
 	for isOver := false; !isOver; {
-		for b.running < workers && len(f.turns.running) < cap(f.readings) && (isWhole || b.held < batchBytes) && f.turns.canBegin() {
+		for b.running < atOnce && (isWhole || b.held < batchBytes) && f.canBegin(workers) {
 			b.begin(ctx, f.turns.next().key, last, asOf)
 		}
 		if b.running == 0 { // nothing is left to wait for, apart from reads of earlier batches
@@ -90,6 +98,9 @@ func (f *Feed) readAll(ctx context.Context, last *Snapshot, asOf Revision, isWho
 		select {
 		case r := <-f.readings:
 			b.note(r)
+			stalled.Reset(stalledTime)
+		case <-stalled.C:
+			atOnce = max(atOnce, b.running+1)
 		case <-over:
 			isOver = true
 		}
@@ -99,13 +110,18 @@ func (f *Feed) readAll(ctx context.Context, last *Snapshot, asOf Revision, isWho
 	return b
 }
 
+// canBegin reports whether another read may begin. Only one that is the first of its namespace begins if workers already run.
+func (f *Feed) canBegin(workers int) bool {
+	return len(f.turns.running) < cap(f.readings) && f.turns.canBegin(workers)
+}
+
 // begin reads an agent on a goroutine of its own.
 func (b *batch) begin(ctx context.Context, key Key, last *Snapshot, asOf Revision) {
 	b.running++
 	f := b.feed
 	isWhole := b.isWhole
 	timeout := readTimeout
-	if b.isLate {
+	if _, isLate := b.late[key.Namespace]; isLate || isWhole && len(b.late) > 0 {
 		timeout = 0
 	}
 	f.readers.Go(func() {
@@ -132,7 +148,9 @@ func (b *batch) note(r reading) {
 	if r.err != nil {
 		b.feed.log.Error(r.err, "failed to read an agent for the registry", "namespace", r.change.Key.Namespace, "name", r.change.Key.Name)
 		b.failed = append(b.failed, r.change.Key)
-		b.isLate = b.isLate || r.isLate
+		if r.isLate {
+			b.late[r.change.Key.Namespace] = struct{}{}
+		}
 	}
 	if r.change.After == r.change.Before || r.err != nil && r.change.After == nil {
 		return

@@ -86,7 +86,7 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
-		lost: make(map[Key]access.Visibility), readings: make(chan reading, runtime.GOMAXPROCS(0)+maxLeft),
+		lost: make(map[Key]access.Visibility), readings: make(chan reading, runtime.GOMAXPROCS(0)+maxBeside),
 	}
 }
 
@@ -273,7 +273,7 @@ func (f *Feed) publish(ctx context.Context) {
 	if failed := done.failed; len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
 	}
-	if f.turns.canBegin() { // those who subscribe have batchInterval for this batch
+	if f.canBegin(1) { // those who subscribe have batchInterval for this batch
 		f.awaken()
 	}
 	f.append(next, done.changes, work)

@@ -23,9 +23,10 @@ type turns struct {
 	rotation    []string
 	byNamespace map[string][]turn
 	waiting     map[Key]struct{}
-	// running are the agents that are being read. left has the numbers of those that earlier batches have left, by namespace. slow has the
-	// namespaces of which a batch has left the last read.
+	// running are the agents that are being read: begun has the numbers of those that this batch has begun to read, by namespace, and left of
+	// those that earlier batches have left. slow has the namespaces of which a batch has left the last read.
 	running map[Key]turn
+	begun   map[string]int
 	left    map[string]int
 	slow    map[string]struct{}
 }
@@ -36,6 +37,7 @@ func (w *turns) add(t turn) {
 		w.waiting = make(map[Key]struct{})
 		w.byNamespace = make(map[string][]turn)
 		w.running = make(map[Key]turn)
+		w.begun = make(map[string]int)
 		w.left = make(map[string]int)
 		w.slow = make(map[string]struct{})
 	}
@@ -56,17 +58,38 @@ func (w *turns) waits(key Key) bool {
 	return waits
 }
 
-// canBegin reports whether an agent waits whose namespace may have a turn: it has no read that a batch has left or, if maxLeft namespaces have
-// one, had none the last time either. canBegin moves the namespaces that may not to the end of the rotation.
-func (w *turns) canBegin() bool {
+// canBegin reports whether an agent waits whose namespace may have a turn. canBegin moves the namespaces that may not to the end of the
+// rotation.
+func (w *turns) canBegin(workers int) bool {
 	for range w.rotation {
 		namespace := w.rotation[0]
-		if _, isSlow := w.slow[namespace]; w.left[namespace] == 0 && (!isSlow || len(w.left) < maxLeft) {
+		if w.mayBegin(namespace, workers) {
 			return true
 		}
 		w.rotation = append(w.rotation[1:], namespace)
 	}
 	return false
+}
+
+// mayBegin reports whether a namespace may have a turn: it has no read that a batch has left, nor another read unless fewer than workers run,
+// and it is not the next one after maxLeft slow namespaces. Reads of n namespaces that take long are therefore never more than workers+n-1.
+func (w *turns) mayBegin(namespace string, workers int) bool {
+	if w.left[namespace] > 0 || w.begun[namespace] > 0 && len(w.running) >= workers {
+		return false
+	}
+	_, isSlow := w.slow[namespace]
+	return !isSlow || w.slowReads() < maxLeft
+}
+
+// slowReads returns the number of slow namespaces with reads.
+func (w *turns) slowReads() int {
+	n := len(w.left)
+	for namespace := range w.begun {
+		if _, isSlow := w.slow[namespace]; isSlow {
+			n++
+		}
+	}
+	return n
 }
 
 // next returns the agent whose turn is next, which is being read from now on. canBegin must have returned true.
@@ -83,11 +106,13 @@ func (w *turns) next() turn {
 	t := of[0]
 	delete(w.waiting, t.key)
 	w.running[t.key] = t
+	w.begun[namespace]++
 	return t
 }
 
 // leave ends a batch: the namespaces whose agents are being read have no further turn until these reads have ended.
 func (w *turns) leave() {
+	clear(w.begun)
 	clear(w.left)
 	for key, t := range w.running {
 		t.isLeft = true
@@ -104,16 +129,21 @@ func (w *turns) done(key Key) (t turn, isOwn bool) {
 	delete(w.running, key)
 	if !t.isLeft {
 		delete(w.slow, key.Namespace)
+		decrement(w.begun, key.Namespace)
 		return t, true
 	}
-	if w.waits(key) {
-		return t, false
-	}
-	w.left[key.Namespace]--
-	if w.left[key.Namespace] == 0 {
-		delete(w.left, key.Namespace)
+	if !w.waits(key) {
+		decrement(w.left, key.Namespace)
 	}
 	return t, false
+}
+
+// decrement decrements the number of a namespace, and deletes a number that becomes zero.
+func decrement(numbers map[string]int, namespace string) {
+	numbers[namespace]--
+	if numbers[namespace] == 0 {
+		delete(numbers, namespace)
+	}
 }
 
 // len returns the number of waiting agents.

@@ -6,6 +6,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -97,50 +98,161 @@ func TestChangesOfOneNamespaceDelayNoOthers(t *testing.T) {
 	})
 }
 
-// Reads that do not end delay no other namespace, nor do they begin without a bound.
+// hostileFeed runs a feed that calls read before it reads an agent of a namespace other than "good". It must be called in a bubble of synctest.
+func hostileFeed(t *testing.T, read func(Key)) *Feed {
+	t.Helper()
+	f := NewFeed(func(_ context.Context, key Key, _ *Entry, at Revision) (*Entry, error) {
+		if key.Namespace != "good" {
+			read(key)
+		}
+		return &Entry{Key: key, Visibility: access.VisibilityCluster, Revision: at}, nil
+	}, clock.RealClock{}, logr.Discard())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+	return f
+}
+
+// agentsOf returns agents of hostile namespaces.
+func agentsOf(namespaces, agents int) []Key {
+	var keys []Key
+	for n := range namespaces {
+		for i := range agents {
+			keys = append(keys, Key{fmt.Sprintf("bad-%02d", n), fmt.Sprintf("a%03d", i)})
+		}
+	}
+	return keys
+}
+
+// Reads that do not end delay no other namespace, nor do they begin without a bound, whether the namespaces change at once or one by one.
 func TestReadsThatDoNotEndDelayNoOthers(t *testing.T) {
-	const hostile = 20
+	const namespaces = 6
+	for name, test := range map[string]struct {
+		agents  int
+		atOnce  bool
+		maximum int
+	}{
+		"at once":            {20, true, namespaces},
+		"one by one":         {20, false, namespaces},
+		"at once, many":      {100, true, namespaces + runtime.GOMAXPROCS(0) - 1},
+		"one by one, many":   {2 * parallelReads, false, namespaces + runtime.GOMAXPROCS(0) - 1},
+		"one agent for each": {1, true, namespaces},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				released := make(chan struct{})
+				release := sync.OnceFunc(func() { close(released) })
+				defer release()
+				var begun atomic.Int64
+				f := hostileFeed(t, func(Key) {
+					begun.Add(1)
+					<-released
+				})
+				bad := agentsOf(namespaces, test.agents)
+				good := 0
+				for changed := range slices.Chunk(bad, test.agents) {
+					if test.atOnce {
+						changed = bad
+					}
+					f.Touch(Revision{Agents: 1}, changed...)
+					good++
+					key := Key{"good", changed[0].Namespace + fmt.Sprint(good)}
+					f.Touch(Revision{Agents: uint64(1 + good)}, key)
+					if took := awaitEntry(t, f, key, true); took > batchInterval+2*batchTime {
+						t.Errorf("beside %d reads that do not end, another namespace's change is visible after %s", begun.Load(), took)
+					}
+				}
+				time.Sleep(time.Second)
+				if n := begun.Load(); n < namespaces || n > int64(test.maximum) {
+					t.Errorf("%d reads of %d namespaces that do not end have begun, want at most %d", n, namespaces, test.maximum)
+				}
+				if r := f.Current().Revision(); r.Agents != 0 {
+					t.Errorf("revision %v while the first change is not read, want 0", r)
+				}
+				release()
+				if _, ok := f.AwaitRevision(t.Context(), Revision{Agents: uint64(1 + good)}); !ok || f.Current().size != good+len(bad) {
+					t.Errorf("%d of %d agents after all changes", f.Current().size, good+len(bad))
+				}
+			})
+		})
+	}
+}
+
+// Namespaces whose reads are quick between those that take long delay no other namespace.
+func TestReadsThatSometimesTakeLongDelayNoOthers(t *testing.T) {
+	const namespaces = 6
 	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		var begun atomic.Int64
-		f := NewFeed(func(_ context.Context, key Key, _ *Entry, at Revision) (*Entry, error) {
-			if key.Namespace != "good" {
-				begun.Add(1)
-				<-release
+		var reads atomic.Int64
+		f := hostileFeed(t, func(Key) {
+			if reads.Add(1)%5 != 0 {
+				time.Sleep(3 * time.Second)
 			}
-			return &Entry{Key: key, Visibility: access.VisibilityCluster, Revision: at}, nil
+		})
+		for i := range 100 {
+			f.Touch(Revision{Agents: 1}, agentsOf(namespaces, 50)...)
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			key := Key{"good", fmt.Sprint(i)}
+			f.Touch(Revision{Agents: 1}, key)
+			if took := awaitEntry(t, f, key, true); took > 2*(batchInterval+batchTime) {
+				t.Errorf("another namespace's change is visible after %s, after %d reads of hostile ones", took, reads.Load())
+			}
+		}
+	})
+}
+
+// While no read can begin, the feed makes no snapshots.
+func TestNoSnapshotsWhileNoReadCanBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		release := sync.OnceFunc(func() { close(released) })
+		defer release()
+		f := hostileFeed(t, func(Key) { <-released })
+		bad := agentsOf(100, 1)
+		f.Touch(Revision{Agents: 1}, bad...)
+		time.Sleep(time.Minute)
+		before := f.Current()
+		time.Sleep(time.Minute)
+		if f.Current() != before {
+			t.Error("another snapshot while nothing has changed")
+		}
+		release()
+		if _, ok := f.AwaitRevision(t.Context(), Revision{Agents: 1}); !ok || f.Current().size != len(bad) {
+			t.Errorf("%d of %d agents after all changes", f.Current().size, len(bad))
+		}
+	})
+}
+
+// After a read of which the time was over, those of the same namespace fail at once, and those of other ones have their time.
+func TestLateReadFailsNoReadOfAnotherNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFeed(func(ctx context.Context, key Key, _ *Entry, at Revision) (*Entry, error) {
+			answer := time.Millisecond
+			if key.Name == "hangs" {
+				answer = time.Hour
+			}
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(answer):
+				return &Entry{Key: key, Visibility: access.VisibilityCluster, Revision: at}, nil
+			}
 		}, clock.RealClock{}, logr.Discard())
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); f.Run(ctx) }()
+		f.publish(t.Context())
+		publish := func(keys ...Key) *Snapshot {
+			f.Touch(Revision{Agents: 1}, keys...)
+			f.publish(t.Context())
+			return f.Current()
+		}
+		publish(Key{"bad", "hangs"})
+		time.Sleep(readTimeout)
 		synctest.Wait()
-		var good, bad int
-		for _, namespace := range []string{"bad-1", "bad-2"} {
-			for i := range hostile {
-				bad++
-				f.Touch(Revision{Agents: 1}, Key{namespace, fmt.Sprintf("a%03d", i)})
-			}
-			good++
-			key := Key{"good", namespace}
-			f.Touch(Revision{Agents: uint64(1 + good)}, key)
-			if took := awaitEntry(t, f, key, true); took > 5*batchTime {
-				t.Errorf("beside %d reads that do not end, another namespace's change is visible after %s", begun.Load(), took)
-			}
+		f.ended = append(f.ended, <-f.readings)
+		s := publish(Key{"bad", "a"}, Key{"good", "b"})
+		if s.Get(Key{"bad", "a"}) != nil || s.Get(Key{"good", "b"}) == nil {
+			t.Errorf("the agent beside the late one is there: %t, that of another namespace: %t", s.Get(Key{"bad", "a"}) != nil, s.Get(Key{"good", "b"}) != nil)
 		}
-		time.Sleep(time.Second)
-		if n := begun.Load(); n != 2 {
-			t.Errorf("%d reads of two namespaces that do not end have begun", n)
-		}
-		if r := f.Current().Revision(); r.Agents != 0 {
-			t.Errorf("revision %v while the first change is not read, want 0", r)
-		}
-		close(release)
-		last := Revision{Agents: uint64(1 + good)}
-		if _, ok := f.AwaitRevision(t.Context(), last); !ok || f.Current().size != good+bad {
-			t.Errorf("%d of %d agents after all changes", f.Current().size, good+bad)
-		}
-		cancel()
-		<-done
 	})
 }
 
