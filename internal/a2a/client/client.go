@@ -47,9 +47,9 @@ type Options struct {
 	// Admit is called before a response to Get is read, with the length of the response, -1 if it is not known. It
 	// returns the number of bytes to read at most. By default, a task has the limit of an event.
 	Admit func(ctx context.Context, length int64) (limit int, err error)
-	// AdmitDecoded is called before a response that Admit has admitted is decoded, with the weight of its text (stream.WeightOf). It is
+	// AdmitDecoded is called before a response that Admit has admitted is decoded, with its length and its weight (stream.WeightOf). It is
 	// not nil if Admit is not.
-	AdmitDecoded func(ctx context.Context, weight int64) error
+	AdmitDecoded func(ctx context.Context, length, weight int64) error
 	// Flush is called after each read of a stream, when the events that have arrived are handled. It may be nil.
 	Flush func() error
 	// ReturnImmediately asks an agent that does not stream for its task at once, because a Following polls it.

@@ -227,9 +227,15 @@ type errorInfo struct {
 	Reason a2a.Reason `json:"reason"`
 }
 
+// maxDetails is the size of the largest details in which a reason is searched, in bytes: many small objects need much memory.
+const maxDetails = 64 << 10
+
 // errorInfos returns the infos in the details of an error. The details are an array in 1.0, and one object in earlier
 // versions.
 func errorInfos(details json.RawMessage) []errorInfo {
+	if len(details) > maxDetails {
+		return nil
+	}
 	var infos []errorInfo
 	if json.Unmarshal(details, &infos) == nil {
 		return infos

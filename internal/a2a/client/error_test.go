@@ -5,6 +5,7 @@ package client
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -21,10 +22,11 @@ func TestDataOfAnErrorNamesItsReason(t *testing.T) {
 		`{"reason":7}`:                                    a2a.ReasonInternal,
 		`"UNAVAILABLE"`:                                   a2a.ReasonInternal,
 		`null`:                                            a2a.ReasonInternal,
+		`[` + strings.Repeat(`{},`, maxDetails/3) + `{"reason":"UNAVAILABLE"}]`: a2a.ReasonInternal,
 	} {
 		problem := RPCV10.decodeError(http.StatusOK, []byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"m","data":`+data+`}}`))
 		if problem.Reason != want || problem.Code != -32603 {
-			t.Errorf("data %s: decodeError() = %+v, want the reason %s", data, problem, want)
+			t.Errorf("data %.100s: decodeError() = %+v, want the reason %s", data, problem, want)
 		}
 	}
 }

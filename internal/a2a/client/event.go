@@ -159,7 +159,7 @@ func (r *reader) admitAnswer(ctx context.Context, text []byte) error {
 	if r.options.Admit == nil || r.op != opGet {
 		return r.body.Admit(text)
 	}
-	r.own = r.options.AdmitDecoded(ctx, stream.WeightOf(text))
+	r.own = r.options.AdmitDecoded(ctx, int64(len(text)), stream.WeightOf(text))
 	return r.own
 }
 

@@ -255,20 +255,20 @@ func (f *following) admit(ctx context.Context, length int64) (int, error) {
 	return most, nil
 }
 
-// admitDecoded raises the reservation of the task that admit has admitted, for what its text decodes to. What a text usually takes is part of
-// the reservation.
-func (f *following) admitDecoded(ctx context.Context, weight int64) error {
-	held := f.call.Reservation.Held()
+// admitDecoded raises the reservation of a task that admit has admitted to what its text and what it decodes to take. A task that has fewer
+// small values than most is decoded with what admit has reserved.
+func (f *following) admitDecoded(ctx context.Context, length, weight int64) error {
+	need := int64(f.composed.charged) + 2*length + weight
 	switch {
-	case weight <= held/4:
+	case need <= f.call.Reservation.Held() || weight <= length/2:
 		return nil
-	case held+weight > f.memory.Largest():
+	case need > f.memory.Largest():
 		return &a2a.Error{
 			Reason: a2a.ReasonInvalidAgentResponse,
 			Message: fmt.Sprintf("Task %s needs %d KiB of memory, and the memory limit of the sidecar allows %d KiB: read its artifacts with an A2A client, at %s",
-				cmp.Or(f.TaskID(), f.call.task()), (held+weight)>>10, f.memory.Largest()>>10, f.call.URL),
+				cmp.Or(f.TaskID(), f.call.task()), need>>10, f.memory.Largest()>>10, f.call.URL),
 		}
-	case !f.reserve(ctx, held+weight):
+	case !f.reserve(ctx, need):
 		return a2a.Busy("Too many large results are being read")
 	default:
 		return nil

@@ -164,7 +164,7 @@ func TestManySmallValuesNeedMemory(t *testing.T) {
 func TestLargeAnswersFit(t *testing.T) {
 	table := `{"data":[` + strings.Repeat(`{"id":1,"v":2},`, 50_000) + `{}]}`
 	parts := strings.Repeat(`{"text":"`+strings.Repeat("x", 6000)+`"},`, 500) + `{"text":"end"}`
-	for name, part := range map[string]string{"table": table, "parts": parts} {
+	for name, part := range map[string]string{"table": table, "parts": parts, "small parts": strings.Repeat(`{"text":"a"},`, 15_000) + `{"text":"end"}`} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				task := `{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[` + part + `]}]}`
@@ -173,7 +173,9 @@ func TestLargeAnswersFit(t *testing.T) {
 					if strings.Contains(string(body), "SendStreamingMessage") {
 						return respond("text/event-stream", `data: {"result":{"task":`+task+`}}`+"\n\n")
 					}
-					return respond("application/json", `{"result":`+task+`}`)
+					answer, err := respond("application/json", `{"result":`+task+`}`)
+					answer.ContentLength = -1
+					return answer, err
 				})})
 				defer c.stream.Close()
 				r, err := c.Do(t.Context(), &Call{
