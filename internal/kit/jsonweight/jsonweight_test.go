@@ -73,7 +73,7 @@ func TestWeights(t *testing.T) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			held := int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // sizes of a test
+			held := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 			if charged := Of(text, 0) + 3*int64(len(text)); held > charged {
 				t.Errorf("%d bytes decode to %d, want at most %d", len(text), held, charged)
 			}

@@ -45,10 +45,12 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if err != nil {
 		return notEvent, err
 	}
-	if shape != notEvent || !exact { // what is no event may be data, which stays text
-		if r.refused = r.Admit(text); r.refused != nil {
-			return notEvent, r.refused
-		}
+	if shape == notEvent && exact {
+		return shape, nil // it is data, which stays text
+	}
+	r.refused = r.Admit(text)
+	if r.refused != nil {
+		return notEvent, r.refused
 	}
 	var e a2a.Event
 	var p a2a.Part
@@ -65,7 +67,7 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 		r.internal(kind)
 		return shape, nil
 	case notEvent:
-		if exact || kind != "" {
+		if kind != "" {
 			return shape, nil
 		}
 		if e, err = agentevents.DecodeEvent(text, false); errors.Is(err, agentevents.ErrUnknownEvent) {
@@ -80,11 +82,7 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 		return notEvent, err
 	}
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
-		// Servers mix the forms of 0.3 and 1.0.
-		if mixed, mixedErr := agentevents.DecodeEvent(text, shape == keyEvent); mixedErr == nil {
-			e = mixed
-			err = nil
-		}
+		e, err = mixed(e, err, text, shape)
 	}
 	switch {
 	case err != nil && exact && shape != kindEvent:
@@ -99,6 +97,14 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 		r.addEvent(e)
 	}
 	return shape, nil
+}
+
+// mixed returns an event with the forms of both 0.3 and 1.0, which servers mix, and otherwise e and err.
+func mixed(e a2a.Event, err error, text []byte, shape form) (a2a.Event, error) {
+	if both, bothErr := agentevents.DecodeEvent(text, shape == keyEvent); bothErr == nil {
+		return both, nil
+	}
+	return e, err
 }
 
 func (r *response) addEvent(e a2a.Event) {
