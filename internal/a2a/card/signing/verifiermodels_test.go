@@ -130,7 +130,7 @@ func throughProto(t *testing.T, card map[string]any) map[string]any {
 // 0.3.
 func keepSchemaMembers(t *testing.T, card map[string]any) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "test", "testdata", "spec", "v0.3.0", "a2a.json"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "test", "spec", "testdata", "v0.3.0", "a2a.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
