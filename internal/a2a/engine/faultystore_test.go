@@ -48,7 +48,11 @@ const (
 	rolledBack
 	// renewFails means that the lease is not renewed.
 	renewFails
+	// logsAreLarge means that a reader needs largeLog bytes for each log that it opens.
+	logsAreLarge
 )
+
+const largeLog = 128 << 10
 
 // failure lists the faults that affect an operation: with before, the call does not reach
 // the store; with after, its response is lost.
@@ -151,6 +155,11 @@ func (m *faultyMember) Create(ctx context.Context, n store.NewTask) (log store.L
 
 func (m *faultyMember) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	return withFaults(m, "Open", func() (store.Log, error) {
+		if m.has(logsAreLarge) {
+			if err := store.ReserveLoad(ctx, largeLog); err != nil {
+				return nil, err
+			}
+		}
 		log, err := m.Member.Open(ctx, k)
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ const maxReferences = 16
 
 // prepare returns the input of the backend for a run. It reads the conversation and the
 // referenced tasks, and adds the message to the conversation. Reads of a shared store are
-// retried for Options.OutageRetryFor.
+// retried for Options.OutageRetryFor, also while there is no memory for them.
 func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	tn := r.turn
 	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
@@ -38,12 +38,16 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	var references []*a2a.Task
 	reader := t.engine.options.Loads.Reader(t.key.Owner)
 	err := t.engine.retryOutage(ctx, func() (err error) {
-		reader.Release()
 		references, err = t.engine.references(reader.InWhole(ctx), t.key, tn.message.ReferenceTasks)
+		if err != nil {
+			reader.Release() // others may use the memory until the next attempt
+		}
 		return err
 	})
+	if refusal, ok := errors.AsType[*a2a.Error](err); ok {
+		return nil, backend.Failed(refusal.Message, nil)
+	}
 	if err != nil {
-		reader.Release()
 		return nil, err
 	}
 	attempt := 1
@@ -111,7 +115,8 @@ func (t *task) historyBefore(history []*a2a.Message, id string) []*a2a.Message {
 }
 
 // references returns the tasks of the owner with the given ids, except the task itself.
-// Ids without a task of the owner are skipped.
+// Ids without a task of the owner are skipped. If others use the memory for tasks, the error is
+// store.ErrUnavailable, as in an outage.
 func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*a2a.Task, error) {
 	var tasks []*a2a.Task
 	for _, id := range ids[:min(len(ids), maxReferences)] {
@@ -127,8 +132,10 @@ func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*
 		switch {
 		case err == nil:
 			tasks = append(tasks, record.Task)
+		case isRefused && refusal.RetryAfter > 0:
+			return nil, fmt.Errorf("read referenced task: %w: %w", store.ErrUnavailable, refusal)
 		case isRefused:
-			return nil, backend.Failed(refusal.Message, nil)
+			return nil, refusal
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, fmt.Errorf("read referenced task: %w: %w", errStore, err)
 		}

@@ -15,30 +15,35 @@ import (
 
 // Loads is the memory for what readers read from the server of a store, and keep until they have used it. A nil *Loads has no
 // bound. It is safe for concurrent use.
-type Loads struct{ budget *limit.Budget }
+type Loads struct {
+	// all is the memory, and kept the half of it that readers may have that keep all that they read.
+	all, kept *limit.Budget
+}
 
 // loadTimeout is how long a reader waits for memory.
 const loadTimeout = time.Second
 
 // NewLoads returns Loads of a number of bytes.
-func NewLoads(bytes int64) *Loads { return &Loads{limit.NewBudget(bytes, loadTimeout)} }
+func NewLoads(bytes int64) *Loads {
+	return &Loads{all: limit.NewBudget(bytes, loadTimeout), kept: limit.NewBudget(bytes/2, loadTimeout)}
+}
 
 // Reader returns a reader for an owner of tasks, which holds no memory yet.
 func (l *Loads) Reader(owner a2a.Owner) *Reader {
 	if l == nil {
 		return nil
 	}
-	return &Reader{budget: l.budget, principal: a2a.AccountingPrincipal{Principal: owner.Principal()}}
+	return &Reader{loads: l, principal: a2a.AccountingPrincipal{Principal: owner.Principal()}}
 }
 
 // Reader is one use of a store. A nil *Reader reserves nothing. It is safe for concurrent use.
 type Reader struct {
-	budget    *limit.Budget
+	loads     *Loads
 	principal a2a.AccountingPrincipal
 
-	mu          sync.Mutex
-	size        int64
-	reservation limit.Reservation
+	mu        sync.Mutex
+	size      int64
+	all, kept limit.Reservation
 	// isWhole is true if the reader keeps all that it reads.
 	isWhole bool
 }
@@ -53,7 +58,8 @@ func (r *Reader) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readerKey{}, r)
 }
 
-// InWhole does the same as In for a reader that keeps all that it reads. After the first task, it reads no more than fits into memory.
+// InWhole does the same as In for a reader that keeps all that it reads. Such readers
+// have half of the memory together. After the first task, the reader reads no more than fits into it.
 func (r *Reader) InWhole(ctx context.Context) context.Context {
 	if r != nil {
 		r.isWhole = true
@@ -69,11 +75,12 @@ func (r *Reader) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.size = 0
-	r.reservation.Release()
+	r.all.Release()
+	r.kept.Release()
 }
 
 // ReserveLoad reserves memory for a number of bytes more for the reader in ctx. Without a reader, and for at most limit.Small bytes in
-// all, it reserves nothing. It returns an *a2a.Error if there is no room in time.
+// all, it reserves nothing. It returns an *a2a.Error if there is no room in time, with RetryAfter if there may be room later.
 func ReserveLoad(ctx context.Context, bytes int64) error {
 	r, ok := ctx.Value(readerKey{}).(*Reader)
 	if !ok {
@@ -85,13 +92,18 @@ func ReserveLoad(ctx context.Context, bytes int64) error {
 	if r.size <= limit.Small {
 		return nil
 	}
-	if most := r.budget.Largest(); r.isWhole && r.size > bytes && r.size > most {
+	most := r.loads.all.Largest()
+	if r.isWhole {
+		most = r.loads.kept.Largest()
+	}
+	if r.isWhole && r.size > bytes && r.size > most {
 		return &a2a.Error{
 			Reason:  a2a.ReasonUnavailable,
 			Message: fmt.Sprintf("The tasks together need %d KiB of memory, and the memory limit of the sidecar allows %d KiB; refer to fewer tasks", r.size>>10, most>>10),
 		}
 	}
-	if !r.budget.Grow(ctx, &r.reservation, r.principal, min(r.size, r.budget.Largest())) {
+	to := min(r.size, most)
+	if r.isWhole && !r.loads.kept.Grow(ctx, &r.kept, r.principal, to) || !r.loads.all.Grow(ctx, &r.all, r.principal, to) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
