@@ -121,10 +121,11 @@ func (w *waitingBytes) add(tn *turn, bytes int64) (all, ofShare int64) {
 }
 
 // reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
-// adds nothing if the sum would exceed Options.WaitingBytes, or that of its share three quarters of them.
+// adds nothing if the sum would exceed Options.WaitingBytes, or that of its share three quarters of them. A single message of a share
+// may have all of them.
 func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 	all, ofShare := e.waitingBytes.add(tn, tn.size)
-	if all <= e.options.WaitingBytes && ofShare <= e.options.WaitingBytes/4*3 {
+	if all <= e.options.WaitingBytes && (ofShare == tn.size || ofShare <= e.options.WaitingBytes/4*3) {
 		return true
 	}
 	e.releaseWaitingBytes(tn)

@@ -181,6 +181,22 @@ func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
 	})
 }
 
+// TestSingleMessageMayWaitWithAllBytes has a message of more than the bytes that several messages of its caller may have together.
+func TestSingleMessageMayWaitWithAllBytes(t *testing.T) {
+	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a0"))
+		b.nextCall()
+		for i, want := range []string{"pending", string(a2a.ReasonResourceExhausted)} {
+			r := requestOf("a", "w"+strconv.Itoa(i))
+			r.Metadata = a2a.Object(`{"a":"` + strings.Repeat("x", (28-27*i)<<20) + `"}`)
+			if got := b.send(r).result(); got != want {
+				t.Errorf("message %d: %s, want %s", i, got, want)
+			}
+		}
+	})
+}
+
 func TestHigherLimitsStartWaitingTurns(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerCaller: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
