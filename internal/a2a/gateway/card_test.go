@@ -188,3 +188,13 @@ func TestCardsListWhatTheGatewayForwards(t *testing.T) {
 		})
 	}
 }
+
+// TestCardsWithCutCharactersPass rewrites cards whose texts have half of a surrogate pair, or bytes that are no UTF-8.
+func TestCardsWithCutCharactersPass(t *testing.T) {
+	for _, text := range []string{`\ud83d`, "\xf0\x9f"} {
+		out, err := readdressCard([]byte(`{"description":"`+text+`","`+text+`":1,"url":"http://echo.team.svc/"}`), "http://gateway")
+		if want := `{"description":"` + text + `","` + text + `":1,"url":"http://gateway/"}`; err != nil || string(out) != want {
+			t.Errorf("readdressCard() = %s, %v, want %s", out, err, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -97,6 +98,10 @@ func TestHostileCardsNeedLittleMemory(t *testing.T) {
 	filled := func(begin, each, end string) string {
 		return begin + strings.Repeat(each, (maxCard-len(begin)-len(end))/len(each)) + end
 	}
+	var versions strings.Builder
+	for i := 1; versions.Len() < maxInterfaces-100; i++ {
+		fmt.Fprintf(&versions, `,{"protocolVersion":"%d"}`, i)
+	}
 	cards := map[string]string{
 		"empty objects":    filled(`{"name":"a","more":[`, `{},`, `0]}`),
 		"nested objects":   filled(`{"name":"a","more":[`, `{"":{"":0}},`, `0]}`),
@@ -106,6 +111,7 @@ func TestHostileCardsNeedLittleMemory(t *testing.T) {
 		"a long name":      filled(`{"`, `\u0061`, `":0}`),
 		"interfaces":       filled(`{"supportedInterfaces":[`, `{},`, `{}]}`),
 		"more interfaces":  filled(`{"url":"a","additionalInterfaces":[`, `{"transport":"GRPC"},`, `{}]}`),
+		"many versions":    filled(`{"name":"`, `a`, `","supportedInterfaces":[{"protocolVersion":"0"}`+versions.String()+`]}`),
 		"a long transport": filled(`{"url":"a","preferredTransport":"`, `a`, `"}`),
 	}
 	const most = 4 * maxCard

@@ -20,6 +20,9 @@ import (
 // They are decoded as a whole, and need many times as much memory.
 const maxInterfaces = 16 << 10
 
+// maxMoved is the maximum number of interfaces in a list of a card that is replaced. The others are left out: each may get a longer URL.
+const maxMoved = 16
+
 // readdressRPCCard returns a JSON-RPC response in which the interfaces of the card are
 // replaced by interfaces at base. It returns a response with an error unchanged.
 func readdressRPCCard(body []byte, base string) ([]byte, error) {
@@ -125,7 +128,8 @@ const longestName = 256
 // it is long. The slices are valid until do returns.
 func eachMember(text []byte, do func(quoted, name []byte, value jsontext.Value) error) error {
 	var space [longestName]byte
-	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	// Agents cut texts in the middle of a character, which JSON.stringify and others then write.
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
 		return errNoEntries
 	}
@@ -140,9 +144,7 @@ func eachMember(text []byte, do func(quoted, name []byte, value jsontext.Value) 
 		quoted := text[d.InputOffset()-int64(len(read)) : d.InputOffset()]
 		name := space[:0]
 		if len(quoted) <= longestName {
-			if name, err = jsontext.AppendUnquote(name, quoted); err != nil {
-				return err
-			}
+			name, _ = jsontext.AppendUnquote(name, quoted) // the decoder has checked it; the error is for a cut character
 		}
 		value, err := d.ReadValue()
 		if err != nil {
@@ -190,13 +192,13 @@ func isObject(value any) bool {
 }
 
 // interfaces returns an interface at base for each listed interface whose binding the gateway
-// forwards, in the same order and without duplicates. If there is none, it returns one for
+// forwards, in the same order and without duplicates, at most maxMoved. If there is none, it returns one for
 // each forwarded binding.
 func interfaces(base string, listed []any, binding, version string) []any {
 	moved := []any{}
 	seen := map[string]bool{}
 	add := func(name, of string, entry map[string]any) {
-		if !slices.Contains(forwarded, name) || seen[name+" "+of] {
+		if len(moved) == maxMoved || !slices.Contains(forwarded, name) || seen[name+" "+of] {
 			return
 		}
 		seen[name+" "+of] = true
