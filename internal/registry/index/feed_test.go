@@ -222,6 +222,12 @@ func TestSource(t *testing.T) {
 	if e, _ := readEcho(t, sourceOf(t, agent, garbage), complete); e.source != complete.source {
 		t.Error("a contract that cannot be read takes the last card away")
 	}
+	skills := `"skills":[` + strings.Repeat("{},", 1000) + `{}]`
+	empty := testConfigMap(t, agent, "x")
+	empty.Data[sidecarconfig.FileName] = `{"version":"` + sidecarconfig.Version + `","card":{"name":"a",` + skills + `}}`
+	if e, view := readEcho(t, sourceOf(t, agent, empty), complete); e.source.Text != "" || view.Description != "From the spec" || len(view.Skills) != 0 {
+		t.Errorf("a card with too many empty members leaves the last card: %+v", view)
+	}
 }
 
 // The card of a remote agent has a key of its own in the ConfigMap; a sidecar configuration is ignored.

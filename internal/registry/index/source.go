@@ -5,6 +5,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,8 +85,9 @@ func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 			return e, nil
 		}
 		// Usually, another version of the operator has written the sidecar configuration, and this
-		// version will replace it. Until then, the registry shows the last card that it could read.
-		if last == nil || last.source.Text == "" {
+		// version will replace it. Until then, the registry shows the last card that it could read. Nobody replaces a card with too many
+		// empty members: the last card would stay for as long as the agent.
+		if last == nil || last.source.Text == "" || errors.Is(err, errEmptyMembers) {
 			return NewEntry(facts, CardSource{})
 		}
 		return last.withFacts(facts)
