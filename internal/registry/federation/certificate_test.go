@@ -145,6 +145,42 @@ func TestRemovedPeerLeavesNoMetric(t *testing.T) {
 	}
 }
 
+// A search that runs while its peer is changed neither deletes nor sets the expiry of the certificate of the new peer with the same name.
+func TestChangedPeerKeepsItsExpiry(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	secure := func(until time.Time, handler http.HandlerFunc) string {
+		certificate, bundle := certificateOf(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: until})
+		server := httptest.NewUnstartedServer(handler)
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		p := &fakePeer{Server: server, name: "changed"}
+		return "peers:\n- " + p.line(", insecure: true, timeout: 10s, caBundle: \""+strings.ReplaceAll(bundle, "\n", "\\n")+"\"")
+	}
+	asked, answer := make(chan struct{}), make(chan struct{})
+	f := newFederationOf(t, secure(now.Add(time.Hour), func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		results()(w, r)
+	}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _, _ = f.Search(t.Context(), Query{Search: search("x", 10, "")}, local())
+	}()
+	<-asked
+	write(t, f.options.File, secure(now.Add(2*time.Hour), results()))
+	f.reload()
+	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local()); reports[0].Outcome != Success {
+		t.Fatalf("report = %+v", reports[0])
+	}
+	close(answer)
+	<-done
+	if got, want := expiryOf(t, "changed"), float64(now.Add(2*time.Hour).Unix()); got != want {
+		t.Errorf("after a search of the former peer, the certificate expires at %f, want %f", got, want)
+	}
+}
+
 // expiryOf returns the value of the metric for a peer, 0 without one.
 func expiryOf(t *testing.T, name string) float64 {
 	t.Helper()

@@ -125,6 +125,15 @@ func (f *Federation) follow(ctx context.Context, p *peer, q request, header http
 	}
 }
 
+// noteExpiry sets the metric of the certificate of the peer, unless the peer was removed.
+func (p *peer) noteExpiry(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.isRetired {
+		certificateExpiry.WithLabelValues(p.Name).Set(float64(at.Unix()))
+	}
+}
+
 // post sends one request and reads its response, which has at most a number of bytes.
 func (p *peer) post(ctx context.Context, q *request, header http.Header, now time.Time, size int) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/search", bytes.NewReader(q.body))
@@ -138,7 +147,7 @@ func (p *peer) post(ctx context.Context, q *request, header http.Header, now tim
 	}
 	defer response.Body.Close()
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
-		certificateExpiry.WithLabelValues(p.Name).Set(float64(response.TLS.PeerCertificates[0].NotAfter.Unix()))
+		p.noteExpiry(response.TLS.PeerCertificates[0].NotAfter)
 	}
 	if failed := checkStatus(response, now); failed != nil {
 		return nil, failed

@@ -63,6 +63,8 @@ type peer struct {
 	// paused is the time until which this registry sends no search to the peer, because the peer
 	// has responded 429.
 	paused time.Time
+	// isRetired is true if the peer is removed, but for searches that still run.
+	isRetired bool
 }
 
 func newPeer(configured Peer, clusterDomain string, proxy func() *egress.Proxy) *peer {

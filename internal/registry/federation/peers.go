@@ -102,7 +102,9 @@ func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal
 // removes all peers and returns.
 func (f *Federation) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { f.reload() }, pollInterval)
-	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
+	last := f.current.Swap(&peerSet{hops: defaultHops})
+	last.retire(nil)
+	last.close(nil)
 }
 
 // reload reads the peers file and the token files. If the peers file has a mistake, the
@@ -145,6 +147,7 @@ func (f *Federation) use(text []byte, err error) {
 		next.peers = append(next.peers, former.reuse(configured, f.options.ClusterDomain, f.options.Proxy))
 	}
 	fileRefused.Set(0)
+	former.retire(next.peers)
 	f.current.Store(next)
 	former.close(next.peers)
 	f.options.Log.Info("peers file loaded", "file", f.options.File, "peers", len(next.peers))
@@ -165,17 +168,29 @@ func (s *peerSet) reuse(configured *Peer, clusterDomain string, proxy func() *eg
 	return newPeer(*configured, clusterDomain, proxy)
 }
 
-// close closes the idle connections of the peers that are not in kept, and deletes the metrics of their certificates. It deletes the other
-// metrics of a peer if no peer in kept has the same name.
+// close closes the idle connections of the peers that are not in kept. It deletes the metrics of a peer, but that of its certificate, if no
+// peer in kept has the same name.
 func (s *peerSet) close(kept []*peer) {
 	for _, p := range s.peers {
 		if slices.Contains(kept, p) {
 			continue
 		}
 		p.guard.CloseIdleConnections()
-		certificateExpiry.DeleteLabelValues(p.Name)
 		if !slices.ContainsFunc(kept, func(k *peer) bool { return k.Name == p.Name }) {
 			deleteMetrics(p.Name)
+		}
+	}
+}
+
+// retire deletes the metrics of the certificates of the peers that are not in kept, and lets them set none any more. It runs before the
+// peers in kept are in use: those of the same name have set none yet.
+func (s *peerSet) retire(kept []*peer) {
+	for _, p := range s.peers {
+		if !slices.Contains(kept, p) {
+			p.mu.Lock()
+			p.isRetired = true
+			certificateExpiry.DeleteLabelValues(p.Name)
+			p.mu.Unlock()
 		}
 	}
 }
