@@ -36,8 +36,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
-// Limits of all remote agents together. One agent has at most half of the links, the requests and the turns: an agent that does not
-// answer must not stop calls of others.
+// Limits of all remote agents together. One agent has at most half of the links, the requests and the turns, and three quarters of the
+// memory for cards: an agent that does not answer must not stop calls of others.
 const (
 	// maxLinks is the maximum number of links. A link that was not used for idleAfter is closed.
 	// Each user for whom an agent is called with a token of the user has a link.
@@ -221,7 +221,7 @@ func (l *link) close() {
 }
 
 // makeRoom drops the links that were idle for longest (LRU) until there is room for one
-// more link of an agent with a card of the given size in bytes. An agent has at most half of the links and of the bytes of
+// more link of an agent with a card of the given size in bytes. An agent has at most half of the links and three quarters of the bytes of
 // cards, but always one link. It returns false if there is no room because all links are in use. t.mu must be held.
 func (t *Translator) makeRoom(agent string, card int) bool {
 	for {
@@ -254,7 +254,7 @@ func (t *Translator) isFull(agent string, card int) (isFull bool, of string) {
 		}
 	}
 	memory := int(t.options.Memory.Cards)
-	if links > 0 && (links >= maxLinks/2 || cards+card > memory/2) {
+	if links > 0 && (links >= maxLinks/2 || cards+card > memory/4*3) {
 		return true, agent
 	}
 	return len(t.links) >= maxLinks || t.cards+card > memory && len(t.links) > 0, ""

@@ -265,7 +265,7 @@ func TestLinksInUseAreKept(t *testing.T) {
 
 // The links of one agent, with many credentials, leave links and memory for cards to another agent.
 func TestLinksOfOneAgentStopNoOtherAgent(t *testing.T) {
-	for _, size := range []int{0, 8 << 10} {
+	for _, size := range []int{0, 16 << 10} {
 		b := newFixture(t, loopback, task("completed"))
 		many := b.remote("many")
 		many.Card = append(many.Card, strings.Repeat(" ", size)...)
@@ -283,6 +283,20 @@ func TestLinksOfOneAgentStopNoOtherAgent(t *testing.T) {
 				b.release(l)
 			}
 		}
+	}
+}
+
+// Two users call an agent whose card needs more than a quarter of the memory for cards.
+func TestAgentWithALargeCardServesTwoUsersAtOnce(t *testing.T) {
+	b := newFixture(t, loopback, task("completed"))
+	large := b.remote("large")
+	large.Card = append(large.Card, strings.Repeat(" ", int(b.options.Memory.Cards)/3)...)
+	for _, user := range []string{"Bearer 1", "Bearer 2"} {
+		l, err := b.linkFor(large, user, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", user, err)
+		}
+		defer b.release(l)
 	}
 }
 
