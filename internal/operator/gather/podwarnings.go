@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,7 +65,8 @@ func NewPodWarnings(live client.Reader, passive clock.PassiveClock) *PodWarnings
 }
 
 // readShares shares the reads of a warningWindow among the namespaces that ask for one. One share is always left for a namespace that
-// has not asked yet. It is safe for concurrent use.
+// has not asked yet. Half of the reads are for those that have waited for longest: with more namespaces than reads, those that ask first in
+// each window would otherwise have them all. It is safe for concurrent use.
 type readShares struct {
 	mu    sync.Mutex
 	began time.Time
@@ -73,7 +75,12 @@ type readShares struct {
 	used   map[string]int
 	total  int
 	before map[string]int
+	// waiting has the namespaces that have asked in vain, and have not read since.
+	waiting map[string]wait
 }
+
+// wait is the time of the first and of the last question of a namespace that waits. It ends a warningAge after the last one.
+type wait struct{ first, last time.Time }
 
 // take reports whether a namespace may read at a time.
 func (r *readShares) take(namespace string, now time.Time) bool {
@@ -87,6 +94,7 @@ func (r *readShares) take(namespace string, now time.Time) bool {
 		r.began = now
 		r.used = map[string]int{}
 		r.total = 0
+		maps.DeleteFunc(r.waiting, func(_ string, w wait) bool { return now.Sub(w.last) > warningAge })
 	}
 	if _, asked := r.used[namespace]; !asked {
 		r.used[namespace] = 0
@@ -98,11 +106,46 @@ func (r *readShares) take(namespace string, now time.Time) bool {
 		}
 	}
 	if r.total >= warningReads || r.used[namespace] >= max(1, warningReads/(asking+1)) {
+		r.wait(namespace, now)
 		return false
 	}
+	if r.total >= warningReads/2 && r.waitLonger(namespace, now) >= warningReads-r.total {
+		r.wait(namespace, now)
+		return false
+	}
+	delete(r.waiting, namespace)
 	r.used[namespace]++
 	r.total++
 	return true
+}
+
+// wait notes that a namespace waits, unless it has read in this window. r.mu must be held.
+func (r *readShares) wait(namespace string, now time.Time) {
+	if r.used[namespace] > 0 {
+		return
+	}
+	if r.waiting == nil {
+		r.waiting = map[string]wait{}
+	}
+	first := now
+	if known, waits := r.waiting[namespace]; waits {
+		first = known.first
+	}
+	r.waiting[namespace] = wait{first, now}
+}
+
+// waitLonger returns the number of namespaces that have waited for longer than a namespace. r.mu must be held.
+func (r *readShares) waitLonger(namespace string, now time.Time) (longer int) {
+	since := now
+	if known, waits := r.waiting[namespace]; waits {
+		since = known.first
+	}
+	for _, other := range r.waiting {
+		if other.first.Before(since) {
+			longer++
+		}
+	}
+	return longer
 }
 
 // of returns the newest warning of each pod that does not start. It omits pods without a warning. If

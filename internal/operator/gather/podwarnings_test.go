@@ -165,3 +165,19 @@ func TestManyNamespacesShareTheReads(t *testing.T) {
 		t.Errorf("after an hour, %d namespaces count", len(shares.before))
 	}
 }
+
+// TestNamespacesThatAskFirstStarveNoOthers has more namespaces than a window has reads that ask first in each window, and one that asks last.
+func TestNamespacesThatAskFirstStarveNoOthers(t *testing.T) {
+	const first = 3 * warningReads
+	shares := &readShares{}
+	for window := range 2 * first / warningReads {
+		now := noon.Add(time.Duration(window) * warningWindow)
+		for i := range first {
+			shares.take(fmt.Sprint(i), now)
+		}
+		if shares.take("last", now) {
+			return
+		}
+	}
+	t.Error("the namespace that asks last has no read")
+}
