@@ -68,6 +68,8 @@ type Server struct {
 	tools    []*model.Tool
 	lastUsed time.Time
 	idle     *time.Timer
+	// isClosed is true after Close. A turn that uses the server all the same begins a session that ends soon.
+	isClosed bool
 	// connecting has an element while a session begins, and listing while a list of tools is read: many turns that begin at once do
 	// either once.
 	connecting, listing chan struct{}
@@ -179,13 +181,17 @@ func (s *Server) Check(ctx context.Context) (names []string, problem string, err
 	return names, problem, nil
 }
 
-// Close ends the sessions, but those with calls that run: they then end when they are idle.
+// Close ends the sessions, but those with calls that run or that begin: they end soon after their last use.
 func (s *Server) Close() {
 	if s.callers != nil {
 		s.callers.close()
 	}
 	s.mu.Lock()
+	s.isClosed = true
 	if len(s.calls) > 0 {
+		if s.idle != nil {
+			s.idle.Reset(s.idleTimeout())
+		}
 		s.mu.Unlock()
 		return
 	}
@@ -325,15 +331,23 @@ func (s *Server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session = session
-	s.idle = time.AfterFunc(s.options.IdleTimeout, s.endIdle)
+	s.idle = time.AfterFunc(s.idleTimeout(), s.endIdle)
 	return session, nil
+}
+
+// idleTimeout returns how long a session is open after its last use. s.mu must be held.
+func (s *Server) idleTimeout() time.Duration {
+	if s.isClosed {
+		return min(s.options.IdleTimeout, s.options.ConnectTimeout)
+	}
+	return s.options.IdleTimeout
 }
 
 // endIdle ends a session without calls.
 func (s *Server) endIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := s.options.IdleTimeout - time.Since(s.lastUsed)
+	left := s.idleTimeout() - time.Since(s.lastUsed)
 	if s.session == nil {
 		return
 	}

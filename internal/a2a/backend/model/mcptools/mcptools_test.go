@@ -465,3 +465,49 @@ func TestListsHaveABudget(t *testing.T) {
 		t.Errorf("without memory, Check() = %d tools, %v", len(all), err)
 	}
 }
+
+// TestCloseEndsASessionThatBegins closes a server while its session begins.
+func TestCloseEndsASessionThatBegins(t *testing.T) {
+	server, _ := serve(t, map[*mcp.Tool]mcp.ToolHandler{{Name: "echo"}: says()})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	begins, begin := make(chan struct{}, 100), make(chan struct{})
+	blocked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begins <- struct{}{}
+		<-begin
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(blocked.Close)
+	s := newTools(t, mcptools.Options{URL: blocked.URL, ConnectTimeout: 2 * time.Second})
+	listed := make(chan error, 1)
+	go func() {
+		_, err := s.Tools(t.Context(), nil)
+		listed <- err
+	}()
+	<-begins
+	s.Close()
+	close(begin)
+	if err := <-listed; err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); s.Sessions() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the session stays open")
+		}
+	}
+}
+
+// TestListsOfManySchemasAreRead lists tools whose schemas are most of a list that has nearly the largest size.
+func TestListsOfManySchemasAreRead(t *testing.T) {
+	properties := map[string]any{}
+	for i := range 500 {
+		properties[fmt.Sprintf("property-%d", i)] = map[string]any{"type": "string", "description": "a text"}
+	}
+	server, url := serveBy(t, &mcp.StreamableHTTPOptions{JSONResponse: true}, nil)
+	for i := range 9 {
+		server.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool-%d", i), InputSchema: map[string]any{"type": "object", "properties": properties}}, says())
+	}
+	all, err := newTools(t, mcptools.Options{URL: url, MaxAnswer: 320 << 10}).Tools(t.Context(), nil)
+	if err != nil || len(all) != 9 {
+		t.Errorf("Tools() = %d tools, %v", len(all), err)
+	}
+}

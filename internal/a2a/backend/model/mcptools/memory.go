@@ -79,8 +79,9 @@ func (m *answerMemory) release() {
 // memoryKey is the key of the answerMemory of a call in the context of its requests.
 type memoryKey struct{}
 
-// maxWeight is how many bytes one byte of the limit of an answer may weigh (jsonweight).
-const maxWeight = 4
+// maxWeight is how many bytes one byte of the limit of an answer may weigh (jsonweight). A list of tools with schemas, of which the model
+// gets the first maxList bytes, weighs about nine times its length.
+const maxWeight = 8
 
 // bounded is a transport that bounds what a server sends: each answer that is not in events, and all events that no call has asked for,
 // have at most limit bytes, and weigh at most maxWeight times as much. Those of a call are also charged to its answerMemory.
