@@ -28,9 +28,9 @@ test: prerequisites redis-server envtest-assets python-environments ## Run all t
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	rm -f bin/flaky-*.txt; \
 	failed=0; packages=./...; \
-	for module in $(MODULES); do (cd "$$module" && $(cgo) $(repeated_test) $$race $(at_once) -timeout 30m $(if $(CI),,$$packages)) || failed=1; done; \
+	for module in $(MODULES); do (cd "$$module" && $(cgo) $(repeated_test) $$race $(at_once) -timeout 45m $(if $(CI),,$$packages)) || failed=1; done; \
 	if [ -n "$$race" ]; then \
-		module=unraced; packages='$(unraced)'; $(repeated_test) -timeout 30m $(if $(CI),,$$packages) || failed=1; \
+		module=unraced; packages='$(unraced)'; $(repeated_test) -timeout 45m $(if $(CI),,$$packages) || failed=1; \
 	fi; \
 	exit $$failed
 
