@@ -531,13 +531,14 @@ func TestPageReachesOnlyServices(t *testing.T) {
 
 // TestDecisionCallsBoundWhatTheyDecode calls an agent whose task has many small values, which take 50 times the memory of their text.
 func TestDecisionCallsBoundWhatTheyDecode(t *testing.T) {
+	answer := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
 			ID json.RawMessage `json:"id"`
 		}
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"id":"t","status":{},"history":[%s{}]}}`, request.ID, strings.Repeat("{},", 1_000_000))
+		_, _ = fmt.Fprintf(w, answer, request.ID, strings.Repeat("{},", 1_000_000))
 	}))
 	t.Cleanup(server.Close)
 	scheme, err := NewScheme()
@@ -556,7 +557,12 @@ func TestDecisionCallsBoundWhatTheyDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Get(t.Context(), &a2a.GetRequest{TaskID: "t"}); err == nil || !strings.Contains(err.Error(), "KiB is the limit") {
-		t.Errorf("Get() = %v, want that the answer needs too much memory", err)
+	for _, answer = range []string{
+		`{"jsonrpc":"2.0","id":%s,"result":{"id":"t","status":{},"history":[%s{}]}}`,
+		`{"jsonrpc":"2.0","id":%s,"result":{"id":"t","status":{"message":{"metadata":{"x":{"data":[%s{}]}}}}}}`,
+	} {
+		if _, err := client.Get(t.Context(), &a2a.GetRequest{TaskID: "t"}); err == nil || !strings.Contains(err.Error(), "KiB is the limit") {
+			t.Errorf("Get() = %v, want that the answer needs too much memory", err)
+		}
 	}
 }

@@ -18,39 +18,53 @@ const (
 	element = 48
 )
 
-// Of returns the weight of a text, in bytes. kept are the names of members whose values stay text, and weigh nothing. A text without many
-// small values weighs little; if its weight is below enough for sure, the result may be more than the weight.
-func Of(text []byte, enough int64, kept ...string) int64 {
+// Of returns the weight of a text, in bytes. A text without many small values weighs little: if its weight is below enough for sure, the
+// result may be more than the weight.
+func Of(text []byte, enough int64) int64 {
+	return Except(text, enough, "")
+}
+
+// Except is like Of for a text in which the values of the members kept stay text, and weigh nothing: those in objects and lists that are the
+// whole text, the values of members under, or elements of such lists. Members with the same name elsewhere weigh as others do.
+func Except(text []byte, enough int64, kept string, under ...string) int64 {
 	most := object*int64(bytes.Count(text, []byte{'{'})) + element*int64(bytes.Count(text, []byte{','})+bytes.Count(text, []byte{'['}))
 	if most <= enough {
 		return most
 	}
-	var c Counter
-	for rest := text; len(rest) > 0; {
-		begin, end := member(rest, kept)
-		c.Add(rest[:begin])
-		rest = rest[end:]
-	}
-	return c.Weight()
-}
-
-// member returns where the value of the first member with one of the names begins and ends. Both are the length of the text if there is none.
-func member(text []byte, names []string) (begin, end int) {
+	var weight int64
+	// open has whether each open object or list is in one of these places, and isUnder whether the next value would be.
+	var open []bool
+	isUnder := true
 	for at := 0; at < len(text); at++ {
-		if text[at] != '"' {
-			continue
+		isInside := len(open) == 0 || open[len(open)-1]
+		switch text[at] {
+		case '"':
+			end := at + quoted(text[at:])
+			value := end + len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r\n:"))
+			name := string(bytes.Trim(text[at:end], `"`))
+			at = end - 1
+			switch isMember := bytes.IndexByte(text[end:value], ':') >= 0; {
+			case isMember && isInside && kept != "" && name == kept:
+				at = value + nested(text[value:]) - 1
+			case isMember:
+				isUnder = slices.Contains(under, name)
+				at = value - 1
+			}
+		case '{', '[':
+			weight += element
+			if text[at] == '{' {
+				weight += object - element
+			}
+			open = append(open, isInside && isUnder)
+			isUnder = true
+		case ',':
+			weight += element
+			isUnder = true
+		case '}', ']':
+			open = open[:max(0, len(open)-1)]
 		}
-		length := quoted(text[at:])
-		name := bytes.Trim(text[at:at+length], `"`)
-		at += length
-		value := at + len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n:"))
-		isMember := bytes.IndexByte(text[at:value], ':') >= 0
-		if isMember && slices.Contains(names, string(name)) {
-			return value, value + nested(text[value:])
-		}
-		at--
 	}
-	return len(text), len(text)
+	return weight
 }
 
 // quoted returns the length of the string that text begins with.

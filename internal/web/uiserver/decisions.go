@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client/answer"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/web/ui"
@@ -38,8 +39,8 @@ const (
 	// maxDecision bounds the body of a decision, in bytes. maxArguments bounds what the page shows.
 	maxDecision, maxArguments = 256 << 10, 1 << 20
 	maxTask, maxOwner         = 256, 1024
-	// maxCalls is how many calls the page shows.
-	maxCalls = 256
+	// maxCalls is how many calls the page shows, and maxWeight bounds what the arguments of all take when they are decoded (jsonweight).
+	maxCalls, maxWeight = 256, 4 << 20
 )
 
 // Person is the person who decides, as the issuer names it.
@@ -130,6 +131,10 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) (*client.Client
 		s.outcome(w, r, http.StatusConflict, textDecided)
 		return nil, nil, nil, false
 	}
+	if isTooLong(form) {
+		s.outcome(w, r, http.StatusConflict, textTooLong)
+		return nil, nil, nil, false
+	}
 	text := untilOf(e.Task.Status.Message)
 	if until, err := time.Parse(time.RFC3339, text); err == nil && s.options.Clock.Now().After(until) {
 		s.outcome(w, r, http.StatusConflict, "The request ended at "+text+". Its calls count as rejected, and no decision is sent.")
@@ -138,9 +143,21 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) (*client.Client
 	return agent, e.Task, form, true
 }
 
+// isTooLong reports whether the page does not show the calls, whose arguments an agent has chosen.
+func isTooLong(form *inputform.Form) bool {
+	size := 0
+	weight := int64(0)
+	for i := range form.Calls {
+		size += len(form.Calls[i].Arguments)
+		weight += jsonweight.Of(form.Calls[i].Arguments, 0)
+	}
+	return len(form.Calls) > maxCalls || size > maxArguments || weight > maxWeight
+}
+
 // The page says nothing about a task whose calls others decide.
 const (
 	textDecided   = "The task does not wait for a decision: the calls are decided, or the request has ended."
+	textTooLong   = "The calls and their arguments are too long for this page. Decide with the command below."
 	textForbidden = "You may not decide about this task, or it does not exist. The person who sent the message decides, or an approver whom a rule of the agent names."
 )
 
@@ -171,10 +188,6 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	page.Form = form.Digest()
 	page.Until = untilOf(task.Status.Message)
 	shown := 0
-	if len(form.Calls) > maxCalls {
-		shown = maxArguments + 1
-		form.Calls = nil
-	}
 	for i := range form.Calls {
 		call := &form.Calls[i]
 		shown += len(call.Arguments)
@@ -189,7 +202,7 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	if shown > maxArguments {
 		page.Calls = nil
-		page.Outcome = "The calls and their arguments are too long for this page."
+		page.Outcome = textTooLong
 	}
 	ui.RenderApproval(w, http.StatusOK, page)
 }

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/client/inputform"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -63,5 +65,24 @@ func TestAgentsThatStallDoNotStopOthers(t *testing.T) {
 			cancel()
 			group.Wait()
 		})
+	}
+}
+
+// TestLongCallsAreNotShown checks what the page shows of the calls of an agent, which chooses their number and arguments.
+func TestLongCallsAreNotShown(t *testing.T) {
+	call := func(arguments string) inputform.Call { return inputform.Call{Arguments: []byte(arguments)} }
+	for name, tt := range map[string]struct {
+		calls     []inputform.Call
+		isTooLong bool
+	}{
+		"few":               {[]inputform.Call{call(`{"path":"/tmp"}`)}, false},
+		"a large text":      {[]inputform.Call{call(`{"text":"` + strings.Repeat("x", maxArguments/2) + `"}`)}, false},
+		"two large texts":   {[]inputform.Call{call(`"` + strings.Repeat("x", maxArguments/2) + `"`), call(`"` + strings.Repeat("x", maxArguments/2) + `"`)}, true},
+		"many calls":        {make([]inputform.Call, maxCalls+1), true},
+		"many small values": {[]inputform.Call{call(`{"data":[` + strings.Repeat(`{"":0},`, maxWeight/400) + `0]}`)}, true},
+	} {
+		if got := isTooLong(&inputform.Form{Calls: tt.calls}); got != tt.isTooLong {
+			t.Errorf("%s: isTooLong() = %t", name, got)
+		}
 	}
 }

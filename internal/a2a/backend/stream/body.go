@@ -188,10 +188,15 @@ func AtMost(most int64) func(bytes int64) error {
 // freeWeight is what the texts of one read may weigh without a reservation, in bytes.
 const freeWeight = 32 << 10
 
+// placesOfParts are the members of events and answers, of all versions, that have parts, or that contain such members.
+var placesOfParts = []string{
+	"result", "task", "history", "artifacts", "artifact", "artifactUpdate", "artifact_update", "statusUpdate", "status_update", "status", "message", "content", "parts", "part",
+}
+
 // WeightOf returns the weight of an event or an answer (jsonweight), as far as it takes more than its length says. The data of a part stays
 // text.
 func WeightOf(text []byte) int64 {
-	return max(0, jsonweight.Of(text, freeWeight, "data")-int64(len(text)/2))
+	return max(0, jsonweight.Except(text, freeWeight, "data", placesOfParts...)-int64(len(text)/2))
 }
 
 // Admit reserves memory for a text that is about to be decoded, by WeightOf. The memory is held until the next read.
