@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -51,21 +52,38 @@ func (a *app) completing(words func(ctx context.Context, args []string, toComple
 			cobra.CompDebugln(err.Error(), false)
 			return nil, cobra.ShellCompDirectiveError
 		}
-		for i := range all {
-			all[i] = completionLine(all[i])
+		lines := make([]string, 0, len(all))
+		for _, each := range all {
+			if line := completionLine(each); line != "" {
+				lines = append(lines, line)
+			}
 		}
-		return all, cobra.ShellCompDirectiveNoFileComp
+		return lines, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completionLine returns a word, and its description after a tab, without characters that end the line.
+// completionLine returns a word, and its description after a tab. Strangers choose words, such as tags, and the scripts of some shells expand
+// them as if the user had written them. So it returns "" for a word with a character that a shell may read as more than itself, and
+// leaves such characters out of a description.
 func completionLine(text string) string {
 	word, description, ok := strings.Cut(text, "\t")
-	word = safetext.Line(word)
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isPlain(r) }) {
+		return ""
+	}
 	if !ok {
 		return word
 	}
-	return word + "\t" + safetext.Line(description)
+	return word + "\t" + strings.Map(func(r rune) rune {
+		if !isPlain(r) {
+			return -1
+		}
+		return r
+	}, safetext.Line(description))
+}
+
+// isPlain reports whether each shell reads a character as itself, also within quotes.
+func isPlain(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" ._:/@+=,%-", r)
 }
 
 // completeAgents completes the name of an Agent, as NAME or NAMESPACE/NAME.

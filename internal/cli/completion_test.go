@@ -101,3 +101,26 @@ func TestCompletionNeedsNoCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionLine checks that no shell expands what strangers have chosen.
+func TestCompletionLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"team/echo":                      "team/echo",
+		"text/plain; charset=utf-8":      "",
+		"arn:aws:eks:eu-1:1:cluster/dev": "arn:aws:eks:eu-1:1:cluster/dev",
+		"größe":                          "größe",
+		"two words":                      "two words",
+		"$(touch /tmp/x)":                "",
+		"`id`":                           "",
+		"a\nb":                           "",
+		`a"b`:                            "",
+		`a\`:                             "",
+		"a;b":                            "",
+		"":                               "",
+		"say\tSays $(id), in `bash`":     "say\tSays id, in bash",
+	} {
+		if got := completionLine(text); got != want {
+			t.Errorf("completionLine(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
