@@ -197,8 +197,8 @@ const (
 	// Action: correct `resources` of the skill as the message says.
 	ReasonInvalidSkillResource = "InvalidSkillResource"
 	// ReasonSkillFilesTooLarge: the files of all skills of an agent do not fit into one
-	// ConfigMap of 1 MiB, or come from too many ConfigMaps. The pods keep the files that
-	// they have.
+	// ConfigMap of 1 MiB, are too many, or come from too many ConfigMaps. The pods keep the
+	// files that they have.
 	//
 	// Action: remove files from the skill that the message names, or publish it as an
 	// image (`image` of the skill), which has no such limit.

@@ -367,7 +367,7 @@ var advices = map[string]advice{
 		action: "Correct the issuer as the message says, or list the flows with their URLs in spec.access.authentication[].jwt.oauth2.",
 	},
 	"SkillFilesTooLarge": {
-		means:  "The files of all skills of an agent do not fit into one ConfigMap of 1 MiB, or come from too many ConfigMaps. The pods keep the files that they have.",
+		means:  "The files of all skills of an agent do not fit into one ConfigMap of 1 MiB, are too many, or come from too many ConfigMaps. The pods keep the files that they have.",
 		action: "Remove files from the skill that the message names, or publish it as an image (image of the skill), which has no such limit.",
 	},
 	"SkillNotFound": {

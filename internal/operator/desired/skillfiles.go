@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -29,11 +30,15 @@ import (
 // to skillfolder.Dir: the paths of a mounted ConfigMap are a part of the pod template, and a change of the template restarts the pods.
 const skillFilesDir = "/etc/a2a-skills"
 
+// maxResourceProblems bounds the problems of the resources of a skill. A further one says that there are more.
+const maxResourceProblems = 8
+
 // skillFiles returns the files of the skills of an Agent, and the problems of finding them. If their data was not read, it returns
 // the problems that it finds without the data.
 func skillFiles(in state.Agent, origins []origin) (skillfolder.Files, []state.Problem) {
 	files := skillfolder.Files{}
 	var problems []state.Problem
+	exceeds := in.SkillFiles.Exceeds || countResources(in, origins) > state.MaxSkillFiles
 	for _, o := range origins {
 		switch {
 		case o.details == nil:
@@ -43,7 +48,7 @@ func skillFiles(in state.Agent, origins []origin) (skillfolder.Files, []state.Pr
 					"or replace image by instructions and resources", o.place))
 		case o.details.Instructions != "":
 			files[path.Join(o.skill.ID, skillfolder.Document)] = skillfolder.Compose(o.skill.ID, o.details.Description, o.details.Instructions, nil)
-			if in.SkillFiles.IsRead && !in.SkillFiles.Exceeds {
+			if in.SkillFiles.IsRead && !exceeds {
 				problems = append(problems, addResources(in, o, files)...)
 			}
 		}
@@ -51,10 +56,10 @@ func skillFiles(in state.Agent, origins []origin) (skillfolder.Files, []state.Pr
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if in.SkillFiles.Exceeds {
+	if exceeds {
 		return nil, []state.Problem{skillProblem(a2av1alpha1.ReasonSkillFilesTooLarge,
-			"The resources of the skills have more than %d KiB, or are in more than %d ConfigMaps; remove some, or publish skills as images",
-			skillfolder.MaxSize>>10, state.MaxSkillConfigMaps)}
+			"The resources of the skills have more than %d KiB or %d files, or are in more than %d ConfigMaps; remove some, or publish skills as images",
+			skillfolder.MaxSize>>10, state.MaxSkillFiles, state.MaxSkillConfigMaps)}
 	}
 	if _, size, err := files.Encode(); err != nil || size > skillfolder.MaxSize {
 		return nil, []state.Problem{filesTooLarge(files, size)}
@@ -62,7 +67,26 @@ func skillFiles(in state.Agent, origins []origin) (skillfolder.Files, []state.Pr
 	return files, nil
 }
 
-// addResources adds the resources of a skill to files.
+// countResources returns the number of files that the resources of the skills become, without making them.
+func countResources(in state.Agent, origins []origin) int {
+	number := 0
+	for _, o := range origins {
+		if o.details == nil || o.details.Instructions == "" {
+			continue
+		}
+		for i := range o.details.Resources {
+			from := &o.details.Resources[i].ConfigMap
+			if len(from.Items) > 0 {
+				number += len(from.Items)
+			} else if configMap := in.SkillFiles.ConfigMaps[types.NamespacedName{Namespace: o.namespace, Name: from.Name}]; configMap != nil {
+				number += len(configMap.Data)
+			}
+		}
+	}
+	return number
+}
+
+// addResources adds the resources of a skill to files, and stops at more than maxResourceProblems problems.
 func addResources(in state.Agent, o origin, files skillfolder.Files) []state.Problem {
 	var problems []state.Problem
 	var paths []string
@@ -82,6 +106,9 @@ func addResources(in state.Agent, o origin, files skillfolder.Files) []state.Pro
 		}
 	}
 	for i := range o.details.Resources {
+		if len(problems) > maxResourceProblems {
+			break
+		}
 		from := &o.details.Resources[i].ConfigMap
 		field := fmt.Sprintf("resources[%d].configMap", i)
 		configMap := in.SkillFiles.ConfigMaps[types.NamespacedName{Namespace: o.namespace, Name: from.Name}]
@@ -90,26 +117,47 @@ func addResources(in state.Agent, o origin, files skillfolder.Files) []state.Pro
 				"%s: %s.name: ConfigMap %q does not exist in namespace %q; create it, or remove the resource", o.place, field, from.Name, o.namespace))
 			continue
 		}
-		if len(from.Items) == 0 {
-			for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
-				add(field, key, configMap.Data[key])
+		for at, item := range resourceItems(field, from, configMap) {
+			if len(problems) > maxResourceProblems {
+				break
 			}
-		}
-		for j, item := range from.Items {
 			content, found := configMap.Data[item.Key]
 			if !found {
 				problems = append(problems, skillProblem(a2av1alpha1.ReasonSkillResourceNotFound,
-					"%s: %s.items[%d].key: ConfigMap %q of namespace %q has no key %q; add the key, or remove the item", o.place, field, j, from.Name, o.namespace, item.Key))
+					"%s: %s.key: ConfigMap %q of namespace %q has no key %q; add the key, or remove the item", o.place, at, from.Name, o.namespace, item.Key))
 				continue
 			}
-			add(fmt.Sprintf("%s.items[%d]", field, j), cmp.Or(item.Path, item.Key), content)
+			add(at, cmp.Or(item.Path, item.Key), content)
 		}
 	}
 	if file, below := skillfolder.Conflict(paths); file != "" {
 		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSkillResource,
 			"%s: resources: %q is a file and cannot have the file %q below it; change one path", o.place, file, below))
 	}
+	if len(problems) > maxResourceProblems {
+		problems = append(problems[:maxResourceProblems], skillProblem(a2av1alpha1.ReasonInvalidSkillResource,
+			"%s: resources: more than %d files have a mistake; correct the named ones, and the condition names the next ones", o.place, maxResourceProblems))
+	}
 	return problems
+}
+
+// resourceItems yields the items of a resource, or all keys of its ConfigMap if it has none, and their fields.
+func resourceItems(field string, from *a2av1alpha1.SkillConfigMap, configMap *state.SkillConfigMap) iter.Seq2[string, a2av1alpha1.SkillFile] {
+	return func(yield func(string, a2av1alpha1.SkillFile) bool) {
+		for i, item := range from.Items {
+			if !yield(fmt.Sprintf("%s.items[%d]", field, i), item) {
+				return
+			}
+		}
+		if len(from.Items) > 0 {
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
+			if !yield(field, a2av1alpha1.SkillFile{Key: key}) {
+				return
+			}
+		}
+	}
 }
 
 // filesTooLarge returns the problem that the files need size bytes, and names the skill with the most bytes.

@@ -5,7 +5,10 @@ package desired
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,7 +127,7 @@ func TestSkillFilesProblems(t *testing.T) {
 		},
 		"too much to read": {
 			change: func(in *state.Agent) { in.SkillFiles.Exceeds = true },
-			want:   `SkillFilesTooLarge The resources of the skills have more than 1020 KiB, or are in more than 32 ConfigMaps; remove some, or publish skills as images`,
+			want:   `SkillFilesTooLarge The resources of the skills have more than 1020 KiB or 4096 files, or are in more than 32 ConfigMaps; remove some, or publish skills as images`,
 		},
 		"no image volumes": {
 			change: func(in *state.Agent) { in.NoImageVolumes = true },
@@ -142,6 +145,62 @@ func TestSkillFilesProblems(t *testing.T) {
 			}
 			if result.Problems[0].Condition != a2av1alpha1.ConditionSkillsResolved || result.Objects != nil {
 				t.Errorf("condition %s, objects %v, want none before the first card", result.Problems[0].Condition, result.Objects)
+			}
+		})
+	}
+}
+
+// TestSkillFilesAreBounded checks that neither the keys of a ConfigMap nor the skills that have it several times multiply the work and
+// the problems.
+func TestSkillFilesAreBounded(t *testing.T) {
+	const tooMany = "SkillFilesTooLarge The resources of the skills have more than 1020 KiB or 4096 files, or are in more than 32 ConfigMaps; remove some, or publish skills as images"
+	for name, c := range map[string]struct {
+		keys, times, skills int
+		problems            int
+		last                string
+	}{
+		"78,000 keys, 8 times in 4 skills": {keys: 78_000, times: 8, skills: 4, problems: 1, last: tooMany},
+		"1,025 keys in 4 skills":           {keys: 1025, times: 1, skills: 4, problems: 1, last: tooMany},
+		"1,024 keys in 4 skills":           {keys: 1024, times: 1, skills: 4},
+		"128 keys, 8 times in 4 skills": {
+			keys: 128, times: 8, skills: 4, problems: 36,
+			last: "InvalidSkillResource spec.skills[3]: resources: more than 8 files have a mistake; correct the named ones, and the condition names the next ones",
+		},
+		"8 keys twice": {
+			keys: 8, times: 2, skills: 1, problems: 8,
+			last: `InvalidSkillResource spec.skills[0]: resources[1].configMap: another resource has the path "00007", too; change one in items[].path`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := map[string][]byte{}
+			for i := range c.keys {
+				data[fmt.Sprintf("%05d", i)] = []byte{}
+			}
+			in := withResources(t, data)
+			skill := in.Agent.Spec.Skills[1]
+			skill.Resources = slices.Repeat(skill.Resources, c.times)
+			in.Agent.Spec.Skills = nil
+			for i := range c.skills {
+				skill.ID = a2av1alpha1.SkillID(fmt.Sprintf("triage-%d", i))
+				in.Agent.Spec.Skills = append(in.Agent.Spec.Skills, skill)
+			}
+			origins, problems := skillOrigins(in)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, problems = skillFiles(in, origins)
+			runtime.ReadMemStats(&after)
+			if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 8 {
+				t.Errorf("allocated %d MiB, want at most 8", allocated)
+			}
+			last := ""
+			if len(problems) > 0 {
+				last = problems[len(problems)-1].Reason + " " + problems[len(problems)-1].Message
+			}
+			if len(problems) != c.problems || last != c.last {
+				t.Errorf("%d problems, the last is %s\nwant %d, %s", len(problems), last, c.problems, c.last)
 			}
 		})
 	}

@@ -32,12 +32,15 @@ func (g *Gatherer) ReadInstructions(ctx context.Context, in *state.Agent) error 
 		return nil
 	}
 	from := in.Agent.Spec.Model.InstructionsFrom
-	data, err := g.configMapData(ctx, types.NamespacedName{Namespace: in.Agent.Namespace, Name: from.Name})
+	found, err := g.liveConfigMap(ctx, types.NamespacedName{Namespace: in.Agent.Namespace, Name: from.Name})
 	if err != nil {
 		return err
 	}
 	read := *in.Instructions
-	read.Text = string(data[from.Key])
+	read.Text = ""
+	if found != nil {
+		read.Text = string(valueOf(found, from.Key))
+	}
 	in.Instructions = &read
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -51,13 +52,17 @@ func (g *Gatherer) skillFiles(ctx context.Context, agent *a2av1alpha1.Agent, ski
 	return files, hasImage && g.ImageVolumes.missing(ctx, agent.Namespace), nil
 }
 
+// keyOverhead is what a key counts in addition to its name and its value, in bytes. The encoded files need at least as much.
+const keyOverhead = 64
+
 // ReadSkillFiles reads the data of the ConfigMaps with files of an Agent's skills from the API server: the caches do not
-// keep it. It stops at more than skillfolder.MaxSize bytes of files.
+// keep it. It stops at more than skillfolder.MaxSize bytes or state.MaxSkillFiles keys that become files.
 func (g *Gatherer) ReadSkillFiles(ctx context.Context, in *state.Agent) error {
 	files := &in.SkillFiles
 	files.IsRead = true
 	files.Exceeds = len(files.ConfigMaps) > state.MaxSkillConfigMaps
 	wanted := wantedKeys(*in)
+	keys := 0
 	size := 0
 	for _, key := range slices.SortedFunc(maps.Keys(files.ConfigMaps), compareNames) {
 		if files.Exceeds {
@@ -67,29 +72,58 @@ func (g *Gatherer) ReadSkillFiles(ctx context.Context, in *state.Agent) error {
 		if configMap.UID == "" {
 			continue
 		}
-		data, err := g.configMapData(ctx, key)
+		found, err := g.liveConfigMap(ctx, key)
 		if err != nil {
 			return err
 		}
-		if data == nil {
+		if found == nil {
 			configMap.UID = ""
 			continue
 		}
-		if keys := wanted[key]; keys != nil {
-			maps.DeleteFunc(data, func(key string, _ []byte) bool { return !keys[key] })
+		// Count before the first copy: the copies of many small values are larger than the ConfigMap.
+		for name, length := range lengths(found, wanted[key]) {
+			keys++
+			size += len(name) + keyOverhead + length
 		}
-		for _, value := range data {
-			size += len(value)
+		if keys > state.MaxSkillFiles || size > skillfolder.MaxSize {
+			files.Exceeds = true
+			return nil
 		}
-		configMap.Data = data
-		files.Exceeds = size > skillfolder.MaxSize
+		configMap.Data = map[string][]byte{}
+		for name := range lengths(found, wanted[key]) {
+			configMap.Data[name] = valueOf(found, name)
+		}
 	}
 	return nil
 }
 
-// configMapData returns the values of a ConfigMap in the API server, or nil if it does not exist. It lists, because the
-// operator has no right to get ConfigMaps.
-func (g *Gatherer) configMapData(ctx context.Context, key types.NamespacedName) (map[string][]byte, error) {
+// lengths yields the wanted keys of a ConfigMap, of both kinds, and the lengths of their values. If wanted is nil, all are wanted.
+func lengths(configMap *corev1.ConfigMap, wanted map[string]bool) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for name, value := range configMap.Data {
+			if (wanted == nil || wanted[name]) && !yield(name, len(value)) {
+				return
+			}
+		}
+		for name, value := range configMap.BinaryData {
+			if (wanted == nil || wanted[name]) && !yield(name, len(value)) {
+				return
+			}
+		}
+	}
+}
+
+// valueOf returns the value of a key of a ConfigMap, of both kinds, or an empty one. No key has values of both kinds.
+func valueOf(configMap *corev1.ConfigMap, key string) []byte {
+	if value, found := configMap.BinaryData[key]; found {
+		return value
+	}
+	return []byte(configMap.Data[key])
+}
+
+// liveConfigMap returns a ConfigMap in the API server, or nil if it does not exist. It lists, because the operator has no right
+// to get ConfigMaps.
+func (g *Gatherer) liveConfigMap(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	if err := g.Live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
 		return nil, fmt.Errorf("list ConfigMap %s: %w", key, err)
@@ -97,12 +131,7 @@ func (g *Gatherer) configMapData(ctx context.Context, key types.NamespacedName) 
 	if len(list.Items) == 0 {
 		return nil, nil
 	}
-	data := map[string][]byte{}
-	for name, value := range list.Items[0].Data {
-		data[name] = []byte(value)
-	}
-	maps.Copy(data, list.Items[0].BinaryData)
-	return data, nil
+	return &list.Items[0], nil
 }
 
 // wantedKeys returns the keys that the skills name of each ConfigMap, nil for all keys.

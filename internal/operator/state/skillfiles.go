@@ -5,8 +5,13 @@ package state
 
 import "k8s.io/apimachinery/pkg/types"
 
-// MaxSkillConfigMaps bounds the ConfigMaps with files of the skills of an Agent. A reconcile reads each of them.
-const MaxSkillConfigMaps = 32
+const (
+	// MaxSkillConfigMaps bounds the ConfigMaps with files of the skills of an Agent. A reconcile reads each of them.
+	MaxSkillConfigMaps = 32
+	// MaxSkillFiles bounds the resources of the skills of an Agent in files. A ConfigMap may have 100,000 keys without values, and a
+	// skill may have a ConfigMap several times.
+	MaxSkillFiles = 4096
+)
 
 // SkillFiles holds the ConfigMaps with files of an Agent's skills.
 type SkillFiles struct {
@@ -14,7 +19,8 @@ type SkillFiles struct {
 	ConfigMaps map[types.NamespacedName]*SkillConfigMap
 	// IsRead is true if the ConfigMaps have their data. A reconcile reads the data only to render it.
 	IsRead bool
-	// Exceeds is true if the data was not read completely, because the files are too large or the ConfigMaps too many.
+	// Exceeds is true if the data was not read completely, because the files are too large or too many, or the
+	// ConfigMaps too many.
 	Exceeds bool
 }
 
