@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -180,6 +181,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 func withTransports(cluster *rest.Config, leaderElect bool) *rest.Config {
 	cluster = rest.CopyConfig(cluster)
 	cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapedApply{next} })
+	cluster.Wrap(pagedlist.Bound)
 	if leaderElect {
 		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
 		cluster.Wrap(func(next http.RoundTripper) http.RoundTripper { return leaseRetry{next} })

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -44,6 +45,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
@@ -443,7 +445,7 @@ func filledCache(t *testing.T, kind cachedKind, server *fatServer) (objects cach
 	}
 	options.Scheme = scheme
 	options.Mapper = mapper
-	options.HTTPClient = &http.Client{Transport: server}
+	options.HTTPClient = &http.Client{Transport: pagedlist.Bound(server)}
 	objects, err = cache.New(&rest.Config{Host: "http://api.invalid"}, options)
 	if err != nil {
 		t.Fatal(err)
@@ -569,5 +571,45 @@ func TestFillingACacheNeedsLittleMemory(t *testing.T) {
 				runtime.KeepAlive(objects)
 			})
 		}
+	}
+}
+
+// TestPagesOfEmptyElements checks that few objects with many empty elements are decoded together, also if they follow
+// many small objects: such an object needs much more memory than its encoding.
+func TestPagesOfEmptyElements(t *testing.T) {
+	const small, count, elements = 2 * pageSize, 2*pageSize + 12, 300_000
+	server := &fatServer{count: count, shape: func(o client.Object, seed string, _ int) {
+		if i, _ := strconv.Atoi(strings.TrimPrefix(seed, "v")); i >= small {
+			o.(*networkingv1.NetworkPolicy).Spec.Ingress = make([]networkingv1.NetworkPolicyIngressRule, elements)
+		}
+	}}
+	filledCache(t, cachedKind{resource: "networkpolicies", object: &networkingv1.NetworkPolicy{}}, server)
+	var starts []int
+	requests := 0
+	for _, query := range server.queries() {
+		parsed, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parsed.Has("watch") {
+			continue
+		}
+		requests++
+		start, _ := strconv.Atoi(parsed.Get("continue"))
+		if len(starts) == 0 || starts[len(starts)-1] != start {
+			starts = append(starts, start)
+		}
+	}
+	for i, start := range starts {
+		end := count
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		if large := end - max(start, small); large > pagedlist.MaxBody/(3*elements) {
+			t.Errorf("a page has %d large objects", large)
+		}
+	}
+	if len(starts) < 3 || starts[1] != pageSize || starts[2] != small || requests > 2+4+12 {
+		t.Errorf("%d requests for pages that begin at %v", requests, starts)
 	}
 }

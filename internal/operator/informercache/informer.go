@@ -13,10 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 )
 
-// pageSize is the number of objects in a page of a list. The largest objects have 1.5 MB, so a page
-// of them and its encoding fit into the memory of the manager.
+// pageSize is the number of objects in a page of a list, unless the page would have more than
+// pagedlist.MaxBody bytes. The transforms see an object only after it is decoded, which may need 30 times
+// its encoded size.
 const pageSize = 50
 
 // newInformer returns an informer that streams its initial state (WatchList). A streamed state is never
@@ -68,11 +71,11 @@ func (p *pagedList) list(ctx context.Context, options metav1.ListOptions) (runti
 	// version.
 	options.ResourceVersion = ""
 	options.ResourceVersionMatch = ""
-	options.Limit = pageSize
 	options.Continue = ""
+	size := pagedlist.NewSize(pageSize)
 	var whole []runtime.Object
 	for {
-		page, next, err := p.page(ctx, options, &whole)
+		page, next, err := p.page(ctx, options, size, &whole)
 		if err != nil {
 			return nil, err
 		}
@@ -89,10 +92,14 @@ func (p *pagedList) list(ctx context.Context, options metav1.ListOptions) (runti
 
 // page requests a page and appends its transformed objects to whole. It returns the list of the page
 // without its items, and the token of the next page.
-func (p *pagedList) page(ctx context.Context, options metav1.ListOptions, whole *[]runtime.Object) (page runtime.Object, next string, err error) {
+func (p *pagedList) page(ctx context.Context, options metav1.ListOptions, size *pagedlist.Size, whole *[]runtime.Object) (page runtime.Object, next string, err error) {
 	pages.Lock()
 	defer pages.Unlock()
-	page, err = p.source.ListWithContext(ctx, options)
+	err = size.Read(ctx, pageSize, func(ctx context.Context, limit int) (err error) {
+		options.Limit = int64(limit)
+		page, err = p.source.ListWithContext(ctx, options)
+		return err
+	})
 	if err != nil {
 		return nil, "", err
 	}

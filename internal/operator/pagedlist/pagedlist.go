@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PageSize is the number of objects in a page. A page of the largest objects and what is decoded of it need about 64 MiB.
+// PageSize is the number of objects in a page, unless the page would have more than MaxBody bytes (see Size).
 const PageSize = 16
 
 // ErrTooMany is the error for a list with more objects than the caller reads.
@@ -28,9 +28,10 @@ var reading sync.Mutex
 // Each calls handle for each object of a list, in the order of the API server. handle must copy what it keeps. list is an empty list of
 // the kind. Each returns ErrTooMany, wrapped, after it has handled most objects and there are more.
 func Each(ctx context.Context, live client.Reader, list client.ObjectList, most int, handle func(runtime.Object), options ...client.ListOption) error {
+	size := NewSize(PageSize)
 	token := ""
 	for seen := 0; ; {
-		next, n, err := page(ctx, live, list.DeepCopyObject().(client.ObjectList), min(PageSize, most-seen), token, handle, options)
+		next, n, err := page(ctx, live, list.DeepCopyObject().(client.ObjectList), size, most-seen, token, handle, options)
 		if err != nil {
 			return err
 		}
@@ -45,11 +46,13 @@ func Each(ctx context.Context, live client.Reader, list client.ObjectList, most 
 	}
 }
 
-func page(ctx context.Context, live client.Reader, list client.ObjectList, size int, token string, handle func(runtime.Object), options []client.ListOption) (next string, n int, err error) {
+func page(ctx context.Context, live client.Reader, list client.ObjectList, size *Size, most int, token string, handle func(runtime.Object), options []client.ListOption) (next string, n int, err error) {
 	reading.Lock()
 	defer reading.Unlock()
-	options = append([]client.ListOption{client.Limit(size), client.Continue(token)}, options...)
-	if err := live.List(ctx, list, options...); err != nil {
+	err = size.Read(ctx, most, func(ctx context.Context, limit int) error {
+		return live.List(ctx, list, append([]client.ListOption{client.Limit(limit), client.Continue(token)}, options...)...)
+	})
+	if err != nil {
 		return "", 0, err
 	}
 	err = meta.EachListItem(list, func(o runtime.Object) error {

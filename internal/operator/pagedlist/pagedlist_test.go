@@ -4,8 +4,12 @@
 package pagedlist
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strconv"
 	"testing"
 
@@ -55,5 +59,94 @@ func TestEach(t *testing.T) {
 				t.Errorf("%+v: object %d is %s", test, i, reason)
 			}
 		}
+	}
+}
+
+// largeServer is an API server whose objects have a number of bytes each.
+type largeServer struct {
+	client.Reader
+	sizes []int
+	// pages are the numbers of objects of the pages that were read, and refused is the number of the others.
+	pages   []int
+	refused int
+}
+
+func (s *largeServer) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	from, _ := strconv.Atoi(o.Continue)
+	end := min(len(s.sizes), from+int(o.Limit))
+	size := 0
+	for _, each := range s.sizes[from:end] {
+		size += each
+	}
+	transport := Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(bytes.NewReader(make([]byte, size)))}, nil
+	}))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.invalid", http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		s.refused++
+		return err
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || len(body) != size {
+		return fmt.Errorf("%d of %d bytes: %w", len(body), size, err)
+	}
+	s.pages = append(s.pages, end-from)
+	events := list.(*corev1.EventList)
+	for i := from; i < end; i++ {
+		events.Items = append(events.Items, corev1.Event{Reason: strconv.Itoa(i)})
+	}
+	if end < len(s.sizes) {
+		events.Continue = strconv.Itoa(end)
+	}
+	return nil
+}
+
+type roundTrip func(r *http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestPagesHaveABoundedSize checks that no page of more than one object has more than MaxBody bytes, also if large objects
+// follow small ones, and that the pages of small objects are as large as before.
+func TestPagesHaveABoundedSize(t *testing.T) {
+	s := &largeServer{}
+	for range 2 * PageSize {
+		s.sizes = append(s.sizes, 4<<10)
+	}
+	for range 6 {
+		s.sizes = append(s.sizes, MaxBody+MaxBody/2)
+	}
+	for range 6 {
+		s.sizes = append(s.sizes, MaxBody/2)
+	}
+	for range 4 * PageSize {
+		s.sizes = append(s.sizes, 4<<10)
+	}
+	seen := 0
+	if err := Each(t.Context(), s, &corev1.EventList{}, 1000, func(o runtime.Object) {
+		if o.(*corev1.Event).Reason != strconv.Itoa(seen) {
+			t.Errorf("object %d is %s", seen, o.(*corev1.Event).Reason)
+		}
+		seen++
+	}); err != nil || seen != len(s.sizes) {
+		t.Fatalf("%d of %d objects, %v", seen, len(s.sizes), err)
+	}
+	at := 0
+	for _, n := range s.pages {
+		size := 0
+		for _, each := range s.sizes[at : at+n] {
+			size += each
+		}
+		if at += n; n > 1 && size > MaxBody {
+			t.Errorf("a page of %d objects has %d bytes", n, size)
+		}
+	}
+	if s.pages[0] != PageSize || s.pages[1] != PageSize || s.refused > 4 || len(s.pages) > 2+6+6+8 {
+		t.Errorf("pages of %v objects, and %d refused", s.pages, s.refused)
 	}
 }
