@@ -79,7 +79,7 @@ func startSidecar(t *testing.T, agent http.HandlerFunc, change func(*sidecarconf
 				}},
 				{Type: sidecarconfig.AuthenticationAnonymous},
 			},
-			Namespaces: []string{"team"},
+			Namespaces: []string{"*"},
 		},
 		Gateway: &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc.cluster.local", TokenFile: token},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(10 * time.Second)},
@@ -118,7 +118,7 @@ func (s *sidecar) subject(t *testing.T, name string) *subject {
 	return newSubject(t, name, SidecarLimit, s.Program, []listener{s.agent, s.health, s.gateway})
 }
 
-// token returns a new token of a ServiceAccount in the agent's namespace.
+// token returns a new token of a ServiceAccount in a namespace of its own: the accounts of one namespace share what a caller may use.
 func (s *sidecar) token(t *testing.T, account string) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "k"}}, nil)
@@ -126,9 +126,9 @@ func (s *sidecar) token(t *testing.T, account string) string {
 		t.Fatal(err)
 	}
 	text, err := jwt.Signed(signer).Claims(map[string]any{
-		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:" + account, "jti": rand.Text(),
+		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:" + account + ":" + account, "jti": rand.Text(),
 		"exp":           time.Now().Add(time.Hour).Unix(),
-		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": account, "uid": "u-" + account}},
+		"kubernetes.io": map[string]any{"namespace": account, "serviceaccount": map[string]any{"name": account, "uid": "u-" + account}},
 	}).Serialize()
 	if err != nil {
 		t.Fatal(err)

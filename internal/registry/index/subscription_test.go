@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -18,13 +19,18 @@ import (
 // changingFeed is a feed whose agents a test changes.
 type changingFeed struct {
 	*Feed
+	mu     sync.Mutex // for the reads, which may go on after publish
 	agents map[Key]*Entry
 }
 
 func newChangingFeed(t *testing.T, entries ...*Entry) *changingFeed {
 	t.Helper()
 	f := &changingFeed{agents: map[Key]*Entry{}}
-	f.Feed = NewFeed(func(_ context.Context, key Key, _ *Entry, _ Revision) (*Entry, error) { return f.agents[key], nil }, clock.RealClock{}, logr.Discard())
+	f.Feed = NewFeed(func(_ context.Context, key Key, _ *Entry, _ Revision) (*Entry, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.agents[key], nil
+	}, clock.RealClock{}, logr.Discard())
 	for _, e := range entries {
 		f.agents[e.Key] = e
 		f.Touch(Revision{}, e.Key)
@@ -36,7 +42,9 @@ func newChangingFeed(t *testing.T, entries ...*Entry) *changingFeed {
 // change replaces the entry of an agent, or removes it if next is nil, and publishes one update.
 func (f *changingFeed) change(t *testing.T, key Key, next *Entry) {
 	t.Helper()
+	f.mu.Lock()
 	f.agents[key] = next
+	f.mu.Unlock()
 	f.Touch(Revision{}, key)
 	f.publish(t.Context())
 }
