@@ -20,8 +20,9 @@ import (
 
 // The queues of a socket in repair, and the end of the repair without a further segment, which package unix does not have.
 const (
-	receiveQueue, sendQueue = 1, 2
-	repairEnds              = -1
+	receiveQueue = 1
+	sendQueue    = 2
+	repairEnds   = -1
 )
 
 // finBeforeData sends FIN, and then the request that comes before it, as a network does that reorders segments. Within TLS, the request is

@@ -39,8 +39,10 @@ const (
 	// maxDecision bounds the body of a decision, in bytes. maxArguments bounds what the page shows.
 	maxDecision, maxArguments = 256 << 10, 1 << 20
 	maxTask, maxOwner         = 256, 1024
-	// maxCalls is how many calls the page shows, and maxWeight bounds what the arguments of all take when they are decoded (jsonweight).
-	maxCalls, maxWeight = 256, 4 << 20
+	// maxCalls is how many calls the page shows.
+	maxCalls = 256
+	// maxWeight bounds what the arguments of all calls take when they are decoded (jsonweight), in bytes.
+	maxWeight = 4 << 20
 )
 
 // Person is the person who decides, as the issuer names it.
@@ -190,12 +192,11 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	shown := 0
 	for i := range form.Calls {
 		call := &form.Calls[i]
-		shown += len(call.Arguments)
+		arguments := formatted(call.Arguments)
+		shown += len(arguments)
 		if shown > maxArguments {
 			break
 		}
-		arguments := formatted(call.Arguments)
-		shown += len(arguments) - len(call.Arguments)
 		page.Calls = append(page.Calls, ui.ApprovalCall{
 			Index: i, Agent: cmp.Or(form.Agent, r.PathValue("namespace")+"/"+r.PathValue("name")), Tool: call.Tool, Source: call.Source, Arguments: arguments,
 		})

@@ -1,0 +1,45 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// waitingBytes are the bytes of messages: of all, and of those of each a2a.AccountingPrincipal.Share.
+type waitingBytes struct {
+	mu      sync.Mutex
+	all     int64
+	ofShare map[a2a.AccountingPrincipal]int64
+}
+
+// add adds bytes of the message of a turn, and returns the new sums.
+func (w *waitingBytes) add(tn *turn, bytes int64) (all, ofShare int64) {
+	share := tn.principal.Share()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all += bytes
+	w.ofShare[share] += bytes
+	ofShare = w.ofShare[share]
+	if ofShare == 0 {
+		delete(w.ofShare, share)
+	}
+	return w.all, ofShare
+}
+
+// reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
+// adds nothing if the sum would exceed Options.WaitingBytes, or that of its share three quarters of them. A single message of a share
+// may have all of them.
+func (e *Engine) reserveWaitingBytes(tn *turn) bool {
+	all, ofShare := e.waitingBytes.add(tn, tn.size)
+	if all <= e.options.WaitingBytes && (ofShare == tn.size || ofShare <= e.options.WaitingBytes/4*3) {
+		return true
+	}
+	e.releaseWaitingBytes(tn)
+	return false
+}
+
+func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.add(tn, -tn.size) }
