@@ -207,6 +207,7 @@ func (s *Server) counted(next http.Handler) http.Handler {
 			own := &deadlines{ResponseWriter: w}
 			defer own.end()
 			w = own
+			_ = growStack(0)
 		}
 		r.TLS = c.tlsState()
 		if r.Close && r.ProtoMajor == 1 && r.ContentLength != 0 {
@@ -216,6 +217,16 @@ func (s *Server) counted(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// growStack grows the stack of a goroutine to what most requests need. Each stream of HTTP/2 has a new goroutine: below the calls of all
+// handlers, its stack would grow in several steps, and the runtime would copy and adjust all of these calls each time. It returns 0, and
+// has an argument, so that the compiler keeps the frame.
+//
+//go:noinline
+func growStack(at int) byte {
+	var frame [8 << 10]byte
+	return frame[at]
 }
 
 // body is the body of a request that counts the bytes that are left, which are negative if their number is not known.
