@@ -32,14 +32,13 @@ func (g *Gatherer) ReadInstructions(ctx context.Context, in *state.Agent) error 
 		return nil
 	}
 	from := in.Agent.Spec.Model.InstructionsFrom
-	found, err := g.liveConfigMap(ctx, types.NamespacedName{Namespace: in.Agent.Namespace, Name: from.Name})
-	if err != nil {
-		return err
-	}
 	read := *in.Instructions
 	read.Text = ""
-	if found != nil {
+	err := g.liveConfigMap(ctx, types.NamespacedName{Namespace: in.Agent.Namespace, Name: from.Name}, func(found *corev1.ConfigMap) {
 		read.Text = string(valueOf(found, from.Key))
+	})
+	if err != nil {
+		return err
 	}
 	in.Instructions = &read
 	return nil

@@ -13,12 +13,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/skillfolder"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -72,26 +74,28 @@ func (g *Gatherer) ReadSkillFiles(ctx context.Context, in *state.Agent) error {
 		if configMap.UID == "" {
 			continue
 		}
-		found, err := g.liveConfigMap(ctx, key)
+		isFound := false
+		err := g.liveConfigMap(ctx, key, func(found *corev1.ConfigMap) {
+			isFound = true
+			// Count before the first copy: the copies of many small values are larger than the ConfigMap.
+			for name, length := range lengths(found, wanted[key]) {
+				keys++
+				size += len(name) + keyOverhead + length
+			}
+			if keys > state.MaxSkillFiles || size > skillfolder.MaxSize {
+				files.Exceeds = true
+				return
+			}
+			configMap.Data = map[string][]byte{}
+			for name := range lengths(found, wanted[key]) {
+				configMap.Data[name] = valueOf(found, name)
+			}
+		})
 		if err != nil {
 			return err
 		}
-		if found == nil {
+		if !isFound {
 			configMap.UID = ""
-			continue
-		}
-		// Count before the first copy: the copies of many small values are larger than the ConfigMap.
-		for name, length := range lengths(found, wanted[key]) {
-			keys++
-			size += len(name) + keyOverhead + length
-		}
-		if keys > state.MaxSkillFiles || size > skillfolder.MaxSize {
-			files.Exceeds = true
-			return nil
-		}
-		configMap.Data = map[string][]byte{}
-		for name := range lengths(found, wanted[key]) {
-			configMap.Data[name] = valueOf(found, name)
 		}
 	}
 	return nil
@@ -121,17 +125,15 @@ func valueOf(configMap *corev1.ConfigMap, key string) []byte {
 	return []byte(configMap.Data[key])
 }
 
-// liveConfigMap returns a ConfigMap in the API server, or nil if it does not exist. It lists, because the operator has no right
-// to get ConfigMaps.
-func (g *Gatherer) liveConfigMap(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error) {
-	list := &corev1.ConfigMapList{}
-	if err := g.Live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}); err != nil {
-		return nil, fmt.Errorf("list ConfigMap %s: %w", key, err)
+// liveConfigMap calls handle for a ConfigMap in the API server, if it exists. handle must copy what it keeps. liveConfigMap lists, because
+// the operator has no right to get ConfigMaps.
+func (g *Gatherer) liveConfigMap(ctx context.Context, key types.NamespacedName, handle func(*corev1.ConfigMap)) error {
+	err := pagedlist.Each(ctx, g.Live, &corev1.ConfigMapList{}, 1, func(o runtime.Object) { handle(o.(*corev1.ConfigMap)) },
+		client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name})
+	if err != nil {
+		return fmt.Errorf("list ConfigMap %s: %w", key, err)
 	}
-	if len(list.Items) == 0 {
-		return nil, nil
-	}
-	return &list.Items[0], nil
+	return nil
 }
 
 // wantedKeys returns the keys that the skills name of each ConfigMap, nil for all keys.

@@ -10,7 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 )
 
 // liveReadTimeout is the timeout of a read of a ConfigMap from the API server. The registry waits
@@ -43,18 +46,18 @@ func WithData(ctx context.Context, live client.Reader, agent metav1.Object, cach
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveReadTimeout)
 	defer cancel()
-	list := &corev1.ConfigMapList{}
-	if err := live.List(ctx, list, client.InNamespace(cached.Namespace), client.MatchingFields{"metadata.name": cached.Name}); err != nil {
+	var kept *corev1.ConfigMap
+	err := pagedlist.Each(ctx, live, &corev1.ConfigMapList{}, 1, func(o runtime.Object) {
+		found := o.(*corev1.ConfigMap)
+		if !maybeByOperator(found) {
+			kept = &corev1.ConfigMap{ObjectMeta: foreignIdentity(found.ObjectMeta)}
+			return
+		}
+		kept = owned(found).(*corev1.ConfigMap)
+		kept.DeletionTimestamp = found.DeletionTimestamp
+	}, client.InNamespace(cached.Namespace), client.MatchingFields{metav1.ObjectNameField: cached.Name})
+	if err != nil {
 		return nil, fmt.Errorf("list ConfigMap %s/%s: %w", cached.Namespace, cached.Name, err)
 	}
-	if len(list.Items) == 0 {
-		return nil, nil
-	}
-	found := &list.Items[0]
-	if !maybeByOperator(found) {
-		return &corev1.ConfigMap{ObjectMeta: foreignIdentity(found.ObjectMeta)}, nil
-	}
-	kept := owned(found).(*corev1.ConfigMap)
-	kept.DeletionTimestamp = found.DeletionTimestamp
 	return kept, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -146,7 +147,109 @@ func TestPagesHaveABoundedSize(t *testing.T) {
 			t.Errorf("a page of %d objects has %d bytes", n, size)
 		}
 	}
-	if s.pages[0] != PageSize || s.pages[1] != PageSize || s.refused > 4 || len(s.pages) > 2+6+6+8 {
+	// Each page of more than smallBody bytes is refused once.
+	if s.pages[0] != PageSize || s.pages[1] != PageSize || s.refused > 4+6+6 || len(s.pages) > 2+6+6+8 {
 		t.Errorf("pages of %v objects, and %d refused", s.pages, s.refused)
+	}
+}
+
+// answering is an API server whose answers have a number of bytes. It sends those of namespace "slow" when the test allows it.
+type answering struct {
+	client.Reader
+	size  int
+	allow chan struct{}
+	reads []int64
+}
+
+func (a *answering) Get(ctx context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	transport := Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(bytes.NewReader(make([]byte, a.size)))}, nil
+	}))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.invalid/api/v1/namespaces/n/secrets/s", http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(response.Body)
+	a.reads = append(a.reads, int64(len(body)))
+	if key.Namespace == "slow" {
+		<-a.allow
+	}
+	return err
+}
+
+// TestLargeObjectsAreReadOneAtATime reads a small object while a large one is read, and another large one after it.
+func TestLargeObjectsAreReadOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		get := func(ctx context.Context, a *answering, namespace string) error {
+			handled := false
+			err := Get(ctx, a, client.ObjectKey{Namespace: namespace, Name: "s"}, &corev1.Secret{}, func() { handled = true })
+			if handled != (err == nil) {
+				t.Errorf("handled %t after %v", handled, err)
+			}
+			return err
+		}
+		first := &answering{size: smallBody + 1, allow: make(chan struct{})}
+		slow := make(chan error, 1)
+		go func() { slow <- get(t.Context(), first, "slow") }()
+		synctest.Wait()
+		if err := get(t.Context(), &answering{size: smallBody}, "other"); err != nil {
+			t.Errorf("a small object: %v", err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		waiting := make(chan error, 2)
+		go func() { waiting <- get(ended, &answering{size: smallBody + 1}, "ended") }()
+		synctest.Wait()
+		cancel()
+		if err := <-waiting; !errors.Is(err, context.Canceled) {
+			t.Errorf("a read whose context ends while it waits: %v", err)
+		}
+		second := &answering{size: maxObject}
+		go func() { waiting <- get(t.Context(), second, "other") }()
+		synctest.Wait()
+		if len(waiting) > 0 || len(second.reads) > 0 {
+			t.Error("two large objects are read at a time")
+		}
+		close(first.allow)
+		for _, done := range []chan error{slow, waiting} {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := get(t.Context(), &answering{size: maxObject + 1}, "other"); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("an object of more than maxObject bytes: %v", err)
+		}
+	})
+}
+
+// TestBoundOfOtherAnswers sends requests that no function of the package sends.
+func TestBoundOfOtherAnswers(t *testing.T) {
+	for _, test := range []struct {
+		method, path string
+		size         int
+		refuse       bool
+	}{
+		{http.MethodGet, "/api/v1/namespaces/n/pods/p", maxAnswer, false},
+		{http.MethodPatch, "/api/v1/namespaces/n/pods/p/status", maxAnswer + 1, true},
+		{http.MethodDelete, "/api/v1/namespaces/n/pods/p", maxAnswer + 1, false},
+		{http.MethodGet, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/c", maxAnswer + 1, false},
+	} {
+		transport := Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(bytes.NewReader(make([]byte, test.size)))}, nil
+		}))
+		request, err := http.NewRequestWithContext(t.Context(), test.method, "http://api.invalid"+test.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if errors.Is(err, ErrTooLarge) != test.refuse {
+			t.Errorf("%s %s, %d bytes: %v", test.method, test.path, test.size, err)
+		}
+		if err == nil {
+			_ = response.Body.Close()
+		}
 	}
 }

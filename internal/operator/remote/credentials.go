@@ -25,6 +25,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 )
 
 const (
@@ -256,19 +257,26 @@ func (c *Credentials) client(ctx context.Context, a *a2av1alpha1.Agent) *cachedC
 	return found.(*cachedCredential) // the function returns no other type
 }
 
-// read reads the Secret of an Agent.
+// read reads the keys of an Agent's Secret that have values of a credential.
 func (c *Credentials) read(ctx context.Context, a *a2av1alpha1.Agent) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: a.Namespace, Name: a.Spec.Remote.Credentials.SecretRef.Name}
 	release, err := c.reading.Acquire(ctx, a.Namespace)
+	kept := &corev1.Secret{Data: map[string][]byte{}}
 	if err == nil {
 		defer release()
-		err = c.secrets.Get(ctx, key, secret)
+		err = pagedlist.Get(ctx, c.secrets, key, secret, func() {
+			for _, name := range []string{
+				secretKey(a.Spec.Remote.Credentials), corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey,
+			} {
+				kept.Data[name] = secret.Data[name]
+			}
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get Secret %s: %w", key, err)
 	}
-	return secret, nil
+	return kept, nil
 }
 
 // fromSecret returns the credential that a Secret contains.
