@@ -57,7 +57,7 @@ func (r *AgentReconciler) record(ctx context.Context, in state.Agent, want desir
 		return err
 	}
 	agent := in.Agent
-	kept, err := r.config.Gather.KeptRevisions(ctx, agent)
+	kept, err := r.config.Gather.KeptRevisions(ctx, agent, 0)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 // keptRevisions returns the numbers of the kept revisions of an Agent.
 func keptRevisions(ctx context.Context, agent *a2av1alpha1.Agent) []int64 {
 	GinkgoHelper()
-	kept, err := gather.KeptRevisions(ctx, cluster, agent)
+	kept, err := gather.KeptRevisions(ctx, cluster, agent, 1)
 	Expect(err).NotTo(HaveOccurred())
 	var numbers []int64
 	for i := range kept {
@@ -142,7 +142,7 @@ var _ = Describe("the revisions of an agent without code", func() {
 		expectApplied(ctx, prompts)
 		agent := model("oncall", &a2av1alpha1.AgentModel{InstructionsFrom: &a2av1alpha1.ConfigMapKeyReference{Name: "prompts", Key: "oncall"}})
 		f.expectReady(ctx, agent)
-		kept, err := gather.KeptRevisions(ctx, cluster, agent)
+		kept, err := gather.KeptRevisions(ctx, cluster, agent, 1)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(kept).To(HaveLen(1))
 		Expect(string(kept[0].Data.Raw)).To(ContainSubstring(`"instructionsFrom"`))
@@ -281,7 +281,7 @@ var _ = Describe("the revisions of an Agent", func() {
 	})
 
 	It("count only if the operator wrote them", func(ctx context.Context) {
-		kept, err := gather.KeptRevisions(ctx, cluster, agent)
+		kept, err := gather.KeptRevisions(ctx, cluster, agent, 1)
 		Expect(err).NotTo(HaveOccurred())
 		expectEdited(ctx, &kept[0], func(r *appsv1.ControllerRevision) {
 			r.Annotations[a2av1alpha1.AnnotationRevisionDigest] = "0123456789abcdef"

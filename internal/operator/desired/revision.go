@@ -33,7 +33,7 @@ func Revision(in state.Agent, platform Platform) (encoded []byte, digest string,
 	content.Spec.Model = withInstructions(spec.Model, in.Instructions)
 	content.Spec.Workload = new(ownWorkload(spec.Workload, &a2av1alpha1.AgentWorkload{}))
 	encoded, digest, err = content.Encode()
-	if err != nil || len(encoded) > state.MaxRevisionSize {
+	if err != nil || state.RevisionExceeds(encoded) {
 		return nil, "", err
 	}
 	return encoded, digest, nil

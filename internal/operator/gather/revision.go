@@ -66,7 +66,7 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 			return known, nil
 		}
 	}
-	kept, err := g.KeptRevisions(ctx, agent)
+	kept, err := g.KeptRevisions(ctx, agent, number)
 	tooMany := errors.Is(err, pagedlist.ErrTooMany)
 	if err != nil && !tooMany {
 		return nil, err
@@ -75,7 +75,7 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 	size := 0
 	for i := range kept {
 		found.Kept = append(found.Kept, kept[i].Revision)
-		if kept[i].Revision == number {
+		if kept[i].Revision == number && kept[i].Data.Raw != nil {
 			found.Content = contentOf(&kept[i])
 			size = len(kept[i].Data.Raw)
 		}
@@ -108,27 +108,34 @@ func wantedRevision(agent *a2av1alpha1.Agent) int64 {
 
 // KeptRevisions is the function KeptRevisions with the live reader of g. It remembers Agents with too many revisions for
 // RevisionsRecheck.
-func (g *Gatherer) KeptRevisions(ctx context.Context, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
+func (g *Gatherer) KeptRevisions(ctx context.Context, agent *a2av1alpha1.Agent, content int64) ([]appsv1.ControllerRevision, error) {
 	if g.Revisions == nil {
-		return KeptRevisions(ctx, g.Live, agent)
+		return KeptRevisions(ctx, g.Live, agent, content)
 	}
 	if err, known := g.Revisions.tooMany.Get(agent.UID, struct{}{}); known {
 		return nil, err
 	}
-	kept, err := KeptRevisions(ctx, g.Live, agent)
+	kept, err := KeptRevisions(ctx, g.Live, agent, content)
 	if errors.Is(err, pagedlist.ErrTooMany) {
 		g.Revisions.tooMany.Put(agent.UID, struct{}{}, err, g.Revisions.clock.Now().Add(RevisionsRecheck))
 	}
 	return kept, err
 }
 
-// KeptRevisions reads the revisions of an Agent from the API server, ordered by number, with their digests and at most
-// state.MaxRevisionSize of content. It returns pagedlist.ErrTooMany, wrapped, if there are more than the operator reads.
-func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent) ([]appsv1.ControllerRevision, error) {
+// KeptRevisions reads the revisions of an Agent from the API server, ordered by number, with their digests. One revision with the number
+// content has its content, of at most state.MaxRevisionSize. It returns pagedlist.ErrTooMany, wrapped, if there are more than the
+// operator reads.
+func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent, content int64) ([]appsv1.ControllerRevision, error) {
 	var kept []appsv1.ControllerRevision
+	hasContent := false
 	err := pagedlist.Each(ctx, live, &appsv1.ControllerRevisionList{}, maxListedRevisions, func(o runtime.Object) {
 		if r := o.(*appsv1.ControllerRevision); metav1.IsControlledBy(r, agent) && len(kept) <= maxKept {
-			kept = append(kept, strippedRevision(r))
+			stripped := strippedRevision(r)
+			if r.Revision == content && !hasContent && len(r.Data.Raw) <= state.MaxRevisionSize {
+				stripped.Data.Raw = r.Data.Raw
+				hasContent = true
+			}
+			kept = append(kept, stripped)
 		}
 	}, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name})
 	if err == nil && len(kept) > maxKept {
@@ -141,7 +148,7 @@ func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.A
 	return kept, nil
 }
 
-// strippedRevision returns the parts of a ControllerRevision that the operator reads.
+// strippedRevision returns the parts of a ControllerRevision that the operator reads, without its content.
 func strippedRevision(r *appsv1.ControllerRevision) appsv1.ControllerRevision {
 	stripped := appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID, OwnerReferences: []metav1.OwnerReference{*metav1.GetControllerOf(r)}},
@@ -149,9 +156,6 @@ func strippedRevision(r *appsv1.ControllerRevision) appsv1.ControllerRevision {
 	}
 	if digest := r.Annotations[a2av1alpha1.AnnotationRevisionDigest]; len(digest) <= maxDigest {
 		stripped.Annotations = map[string]string{a2av1alpha1.AnnotationRevisionDigest: strings.Clone(digest)}
-	}
-	if len(r.Data.Raw) <= state.MaxRevisionSize {
-		stripped.Data.Raw = r.Data.Raw
 	}
 	return stripped
 }
@@ -161,6 +165,9 @@ const maxDigest = 64
 
 // contentOf returns the content of a ControllerRevision, or nil if the operator did not write it.
 func contentOf(revision *appsv1.ControllerRevision) *state.RevisionContent {
+	if state.RevisionExceeds(revision.Data.Raw) {
+		return nil
+	}
 	content := &state.RevisionContent{}
 	if err := json.Unmarshal(revision.Data.Raw, content); err != nil || content.Spec.Workload == nil {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 // Revision is a kept revision of an Agent, which runs in place of the spec. It is immutable.
@@ -44,7 +45,16 @@ type RevisionContent struct {
 }
 
 // MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
-const MaxRevisionSize = 1 << 20
+// maxRevisionWeight bounds the memory of its decoded values (see package jsonweight): a text of this size may decode to 300 MB.
+const (
+	MaxRevisionSize   = 1 << 20
+	maxRevisionWeight = 8 << 20
+)
+
+// RevisionExceeds reports whether the JSON of a revision is too large to be kept and read.
+func RevisionExceeds(encoded []byte) bool {
+	return len(encoded) > MaxRevisionSize || jsonweight.Of(encoded, maxRevisionWeight) > maxRevisionWeight
+}
 
 // MaxListedRevisions bounds the ControllerRevisions with the label of an Agent that the operator reads, and MaxKeptRevisions those of
 // them that the Agent controls.
