@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,34 +83,31 @@ func TestContestedFields(t *testing.T) {
 	}
 }
 
-// undoing responds to an apply like an API server whose webhook sets a value.
-type undoing struct {
-	writer
-	value string
-}
-
-func (u *undoing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	err := u.writer.Apply(ctx, obj, options...)
-	obj.(*corev1ac.ConfigMapApplyConfiguration).Data["a"] = u.value
-	return err
-}
-
 // TestFieldsThatAPolicyChanges has an API server that does not keep the value of a write. If only the cache lacks the
 // value, the field is not contested.
 func TestFieldsThatAPolicyChanges(t *testing.T) {
-	for value, want := range map[string][]state.Contest{
-		"foreign": {{Kind: "ConfigMap", Name: "cm", Field: "data.a", Undone: true}},
-		"1":       nil,
+	for what, test := range map[string]struct {
+		cached func(*corev1.ConfigMap)
+		want   []state.Contest
+	}{
+		"the API server keeps another value": {
+			func(c *corev1.ConfigMap) { c.Data["a"] = "foreign" }, []state.Contest{{Kind: "ConfigMap", Name: "cm", Field: "data.a", Undone: true}},
+		},
+		"the cache has no data": {func(c *corev1.ConfigMap) { c.Data = nil }, nil},
+		"the cache has a part": {func(c *corev1.ConfigMap) {
+			c.Data = map[string]string{}
+			state.MarkTooLarge(c, 1<<20)
+		}, nil},
 	} {
 		current := applied(t)
-		current.Data = map[string]string{"a": "foreign"}
-		w := &undoing{writer: writer{version: current.ResourceVersion}, value: value}
+		test.cached(current)
+		w := &writer{version: current.ResourceVersion}
 		a := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", OwnerLabel: "owner", Clock: testingclock.NewFakePassiveClock(time.Now())})
 		if _, err := a.Set(t.Context(), owner, Of(configMap(), current)); err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := a.Contested(owner.UID); !cmp.Equal(want, got) {
-			t.Errorf("the API server answers %q: Contested() = %v", value, got)
+		if got, _ := a.Contested(owner.UID); !cmp.Equal(test.want, got) || len(w.kinds) != 1 {
+			t.Errorf("%s: Contested() = %v after %d writes", what, got, len(w.kinds))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -94,6 +95,9 @@ func (a *Applier) send(o Object, digest string, write func() error) (*state.Reje
 func rejectionOf(o Object, err error) *state.Rejection {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, pagedlist.ErrTooLarge) {
+		return &state.Rejection{Kind: o.kind(), Name: o.name, TooLarge: true, Message: err.Error()}
 	}
 	message := err.Error()
 	var status apierrors.APIStatus

@@ -67,8 +67,7 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (stat
 
 // difference is how an object with the digest of its desired content differs from this content.
 type difference struct {
-	// sent is the desired content. change is the change of another, if isForeign is true.
-	sent      map[string]any
+	// change is the change of another, if isForeign is true.
 	change    state.Contest
 	isForeign bool
 }
@@ -82,15 +81,26 @@ func (a *Applier) compare(ctx context.Context, owner Owner, object Object, diges
 	if inSync(object.desired, object.current) {
 		return d, true, nil
 	}
+	if isPart(object.current) {
+		return d, false, nil
+	}
 	if known, err := a.isUndone(owner, object, digest); known || err != nil {
 		result.Undone = result.Undone || known
 		return d, true, err
 	}
-	if d.sent, err = members(object.desired); err != nil {
+	sent, err := members(object.desired)
+	if err != nil {
 		return d, false, fmt.Errorf("compare %s: %w", object, err)
 	}
-	d.change, d.isForeign = a.foreignChange(ctx, owner, object, d.sent)
+	d.change, d.isForeign = a.foreignChange(ctx, owner, object, sent)
 	return d, false, nil
+}
+
+// isPart reports whether the cache does not have the content of an object, so that only the API server can compare it.
+func isPart(current client.Object) bool {
+	_, isLarge := state.TooLarge(current)
+	configMap, is := current.(*corev1.ConfigMap)
+	return isLarge || is && configMap.Data == nil
 }
 
 // set writes one object if it differs from its desired state. It adds the object to the
@@ -138,13 +148,13 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		result.RecheckAfter = recheck
 		return nil
 	}
-	// The client has decoded the API server's response into the apply configuration.
+	// The client has decoded the metadata in the API server's response into the apply configuration.
 	meta = metadataOf(object.desired)
 	version := ptr.Deref(meta.ResourceVersion, "")
 	if version == object.currentVersion() {
-		// The write has not changed the object. This happens if an admission webhook undoes the
-		// change each time, and if the cache does not have the whole object.
-		if answer, err := members(object.desired); err == nil && differs.isForeign && differingField("", differs.sent, answer) != "" {
+		// The write has not changed the object, which is as the cache has it. This happens if an admission
+		// webhook undoes the change each time, and if the cache does not have the whole object.
+		if differs.isForeign {
 			a.reverted(owner.UID, differs.change, false)
 			result.Undone = true
 			return a.putUndone(object, digest, differs.change)
@@ -250,7 +260,9 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 		if err != nil {
 			return result, err
 		}
-		patched := &corev1.Pod{}
+		// The API server answers with the metadata only, because the rest of the pod may be large.
+		patched := &metav1.PartialObjectMetadata{}
+		patched.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 		patched.Namespace = pod.Namespace
 		patched.Name = pod.Name
 		rejected, recheck, err := a.send(object, value, func() error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -410,6 +412,10 @@ func TestSetErrors(t *testing.T) {
 		"webhook that does not answer": {
 			err:       apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`)),
 			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", Webhook: "a.b"},
+		},
+		"answer that is too large": {
+			err:       fmt.Errorf("get: %w", pagedlist.ErrTooLarge),
+			rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm", TooLarge: true},
 		},
 		"bad request": {err: apierrors.NewBadRequest("what is that"), rejection: &state.Rejection{Kind: "ConfigMap", Name: "cm"}},
 		"too large": {

@@ -35,6 +35,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
@@ -49,6 +50,11 @@ const (
 	limitedPods = 16384
 	// limitedNamespaces does the same for namespaces.
 	limitedNamespaces = 4096
+	// concurrentPatches bounds the patches at a time, because the metadata in their answers may be large. One namespace has
+	// sameNamespace at most. waitingPatches bounds those that wait for their turn.
+	concurrentPatches = 24
+	sameNamespace     = 3
+	waitingPatches    = 1024
 )
 
 // reportRate is the rate limit for the reports of one pod. A sidecar sends at most one report in
@@ -81,11 +87,16 @@ type Reports struct {
 	rates   *limit.Table
 	// writes limits the patches of each namespace.
 	writes *limit.Table
+	// turns are the turns of the namespaces to send a patch.
+	turns *fairslots.Slots[string]
 }
 
 // New returns Reports.
 func New(o Options) *Reports {
-	return &Reports{options: o, rates: limit.NewTable(limitedPods, reportRate), writes: limit.NewTable(limitedNamespaces, writeRate)}
+	return &Reports{
+		options: o, rates: limit.NewTable(limitedPods, reportRate), writes: limit.NewTable(limitedNamespaces, writeRate),
+		turns: fairslots.New[string](fairslots.Options{Slots: concurrentPatches, PerTenant: sameNamespace, Waiting: waitingPatches}),
+	}
 }
 
 // Put serves PUT /v1/health for a pod.
@@ -214,9 +225,8 @@ func (h *Reports) write(ctx context.Context, of auth.BoundPod, report *sidecarco
 	if err != nil {
 		return err
 	}
-	// The signatures are written even if writing the conditions fails. A patch changes the pod
-	// object that it receives, so writeConditions receives a copy.
-	err = errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
+	// The signatures are written even if writing the conditions fails.
+	err = errors.Join(h.writeConditions(ctx, pod, report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod has been deleted
 		return errors.Join(errUnknownPod, err)
 	}
@@ -249,15 +259,34 @@ func (h *Reports) writeConditions(ctx context.Context, pod *corev1.Pod, report *
 	if err != nil {
 		return fmt.Errorf("encode conditions: %w", err)
 	}
+	return h.patch(ctx, pod, func(ctx context.Context, of *metav1.PartialObjectMetadata) error {
+		if err := h.options.Status.Patch(ctx, of, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+			return fmt.Errorf("patch status of pod: %w", err)
+		}
+		return nil
+	})
+}
+
+// patch calls send when it is the turn of a pod's namespace. It receives the name of the pod, and not the pod, so that the API server answers
+// with the metadata only: the rest may decode to 24 times its encoded size.
+func (h *Reports) patch(ctx context.Context, pod *corev1.Pod, send func(ctx context.Context, of *metav1.PartialObjectMetadata) error) error {
 	if err := h.admitPatch(pod.Namespace); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	if err := h.options.Status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
-		return fmt.Errorf("patch status of pod: %w", err)
+	release, err := h.turns.Acquire(ctx, pod.Namespace)
+	if errors.Is(err, fairslots.ErrFull) {
+		h.options.Limited.Inc()
+		return apierror.TooMany(time.Second, "too many reports of pods wait; send the last one again later")
 	}
-	return nil
+	if err != nil {
+		return fmt.Errorf("wait for the turn to patch a pod: %w", err)
+	}
+	defer release()
+	of := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	of.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	return send(ctx, of)
 }
 
 // writeSignatures writes the annotation with the signatures of the card. If the sidecar does not
@@ -282,15 +311,12 @@ func (h *Reports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidec
 	if err != nil {
 		return fmt.Errorf("encode annotation: %w", err)
 	}
-	if err := h.admitPatch(pod.Namespace); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
-	defer cancel()
-	if err := h.options.Annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a2av1alpha1.FieldOwnerRegistry)); err != nil {
-		return fmt.Errorf("patch annotation of pod: %w", err)
-	}
-	return nil
+	return h.patch(ctx, pod, func(ctx context.Context, of *metav1.PartialObjectMetadata) error {
+		if err := h.options.Annotations.Patch(ctx, of, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a2av1alpha1.FieldOwnerRegistry)); err != nil {
+			return fmt.Errorf("patch annotation of pod: %w", err)
+		}
+		return nil
+	})
 }
 
 // changedConditions returns the conditions of a pod that must change, with their new values:

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -350,4 +352,63 @@ func TestPatchesOfANamespaceAreLimited(t *testing.T) {
 	if err := send(-1); err != nil {
 		t.Errorf("a second later: %v", err)
 	}
+}
+
+// slowPods is an API server that answers patches when the test allows it.
+type slowPods struct {
+	*podStore
+
+	mu      sync.Mutex
+	allow   chan struct{}
+	running map[string]int
+	// most has the largest number of patches at a time, by namespace, "" for all.
+	most map[string]int
+}
+
+func (s *slowPods) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.pod.DeepCopyInto(into.(*corev1.Pod))
+	into.SetNamespace(key.Namespace)
+	return nil
+}
+
+func (s *slowPods) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	if _, is := o.(*metav1.PartialObjectMetadata); !is {
+		return fmt.Errorf("the answer decodes into a %T", o)
+	}
+	count := func(by int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, of := range []string{o.GetNamespace(), ""} {
+			s.running[of] += by
+			s.most[of] = max(s.most[of], s.running[of])
+		}
+	}
+	count(1)
+	defer count(-1)
+	<-s.allow
+	return nil
+}
+
+// TestPatchesTakeTurns sends many reports at a time: the metadata in the answers of the API server may be large.
+func TestPatchesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, clock, _ := newReports(t)
+		s := &slowPods{podStore: pods, allow: make(chan struct{}), running: map[string]int{}, most: map[string]int{}}
+		h := newReportsOf(s, s, nil, clock)
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() {
+				of := auth.BoundPod{Namespace: []string{"team", "other-" + strconv.Itoa(i)}[i%2], Name: "echo-1", UID: "u1"}
+				if err := h.write(t.Context(), of, &sidecarconfig.HealthReport{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(s.allow)
+		all.Wait()
+		if s.most[""] != concurrentPatches || s.most["team"] != sameNamespace {
+			t.Errorf("%d patches at a time, %d of one namespace", s.most[""], s.most["team"])
+		}
+	})
 }

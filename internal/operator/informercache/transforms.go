@@ -17,13 +17,15 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
 const (
 	// maxOwned bounds the memory of an object that the operator wrote for an Agent, in bytes, except
 	// for ConfigMaps. The objects of an Agent without large texts are smaller. A larger object loses its
-	// spec in the cache, and the operator applies it again where it would otherwise compare it.
+	// spec in the cache, which marks it (state.MarkTooLarge), and the operator applies it again where it
+	// would otherwise compare it.
 	maxOwned = 32 << 10
 	// maxPod bounds the memory of a pod without the signatures of its card, in bytes. A larger pod
 	// loses the states of its containers in the cache.
@@ -80,10 +82,15 @@ func StripForeign(obj any) (any, error) {
 		metadataOf(kept).DeletionTimestamp = object.GetDeletionTimestamp()
 		return kept, nil
 	}
-	if kept := owned(object); sizeOf(kept) <= maxOwned || isConfigMap(kept) {
+	kept := owned(object)
+	size := sizeOf(kept)
+	if size > maxOwned && !isConfigMap(kept) {
+		kept = withoutSpec(object)
+		state.MarkTooLarge(kept, size)
 		return kept, nil
 	}
-	return withoutSpec(object), nil
+	keepMark(kept, object)
+	return kept, nil
 }
 
 // maybeByOperator reports whether an object has the name and the controller of an Agent's object

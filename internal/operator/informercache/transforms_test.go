@@ -94,6 +94,15 @@ func TestTransforms(t *testing.T) {
 	keptDeployment := deployment
 	keptDeployment.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: strings.Repeat("x", maxMessage)}}
 
+	largeDeployment := &appsv1.Deployment{
+		ObjectMeta: service, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: template}, Status: keptDeployment,
+	}
+	marked := owned
+	marked.Annotations = maps.Clone(owned.Annotations)
+	whole := *largeDeployment
+	whole.ObjectMeta = owned
+	state.MarkTooLarge(&marked, sizeOf(&whole))
+
 	longOwner := metav1.OwnerReference{APIVersion: "v1", Kind: "K", Name: strings.Repeat("n", 1<<20), UID: "u", Controller: new(true)}
 	cutOwner := longOwner
 	cutOwner.Name = longOwner.Name[:maxName]
@@ -171,8 +180,8 @@ func TestTransforms(t *testing.T) {
 		},
 		"Deployment of an Agent, too large": {
 			StripForeign,
-			&appsv1.Deployment{ObjectMeta: service, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: template}, Status: deployment},
-			&appsv1.Deployment{ObjectMeta: owned, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}, Status: keptDeployment},
+			largeDeployment,
+			&appsv1.Deployment{ObjectMeta: marked, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}, Status: keptDeployment},
 		},
 		"owner with a long name": {StripForeign, &corev1.Service{ObjectMeta: metadata(longOwner)}, &corev1.Service{ObjectMeta: identityOf(cutOwner)}},
 		"Agent": {

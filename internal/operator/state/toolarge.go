@@ -24,14 +24,19 @@ const (
 // annotations of users.
 const tooLarge = "a2a-operator.dev/too-large"
 
-// MarkTooLarge marks a cached Agent or AgentSkill whose spec needs size bytes, more than the cache
-// keeps.
+// MarkTooLarge marks a cached object whose spec needs size bytes, more than the cache keeps. It changes the
+// annotations of the object.
 func MarkTooLarge(object metav1.Object, size int) {
-	object.SetAnnotations(map[string]string{tooLarge: strconv.Itoa(size)})
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[tooLarge] = strconv.Itoa(size)
+	object.SetAnnotations(annotations)
 }
 
-// TooLarge returns the size of the spec of a cached Agent or AgentSkill, in bytes, if the cache does not
-// keep the whole spec. Otherwise it returns false.
+// TooLarge returns the size of the spec of a cached object, in bytes, if the cache does not keep the whole
+// spec. Otherwise it returns false.
 func TooLarge(object metav1.Object) (size int, is bool) {
 	value, is := object.GetAnnotations()[tooLarge]
 	if !is {

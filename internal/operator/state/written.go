@@ -75,6 +75,8 @@ type Rejection struct {
 	// Webhook is the name of the admission webhook that the API server could not call, "" if this is not the
 	// cause. It can end without a change of the object.
 	Webhook string
+	// TooLarge reports that the metadata of the object is too large for the operator. The API server has written the object.
+	TooLarge bool
 	// Message is the API server's message.
 	Message string
 }

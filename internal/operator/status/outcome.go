@@ -150,6 +150,9 @@ func (o Outcome) rejectionProblem(r state.Rejection) state.Problem {
 	switch {
 	case r.Webhook != "":
 		return webhookProblem(a2av1alpha1.ConditionProgrammed, r)
+	case r.TooLarge:
+		return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
+			"The metadata of %s %q is too large for the operator; remove the labels, annotations or finalizers that others have added to it", r.Kind, r.Name)
 	case r.Immutable():
 		return state.NewProblem(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
 			"%s %q cannot be changed; delete it, and the operator creates it again: %s", r.Kind, r.Name, r.Message)

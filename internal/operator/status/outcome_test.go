@@ -75,6 +75,10 @@ func TestRejectionsNameTheCure(t *testing.T) {
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: `ConfigMap "echo-a2a-config" cannot be changed; delete it, and the operator creates it again: ` + immutable,
 		}}},
+		"metadata that is too large": {Outcome{Core: state.Written{Rejection: &state.Rejection{Kind: "Deployment", Name: "echo", TooLarge: true}}}, []state.Problem{{
+			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed,
+			Message: `The metadata of Deployment "echo" is too large for the operator; remove the labels, annotations or finalizers that others have added to it`,
+		}}},
 		"immutable selector of a Deployment": {Outcome{Core: state.Written{Rejection: &state.Rejection{Kind: "Deployment", Name: "echo", Message: "spec.selector: field is immutable"}}}, []state.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: `Deployment "echo" cannot be changed; delete it, and the operator creates it again: spec.selector: field is immutable`,
