@@ -46,8 +46,39 @@ const (
 func IsRequest(m *a2a.Message) bool { return m != nil && typeOf(m) == TypeRequest }
 
 // IsDecision reports whether a message has decisions, of whatever calls. They do not count unless IsDeclared is true, too. But another
-// agent could count them, so a caller who may not decide sends it none.
-func IsDecision(m *a2a.Message) bool { return typeOf(m) == TypeDecisions }
+// agent could count them, so a caller who may not decide sends it none. It is true for whatever a reader of JSON may take for decisions:
+// readers differ about names that differ in case, and about members that are there twice.
+func IsDecision(m *a2a.Message) bool {
+	return says(Object(m), "type", TypeDecisions) || IsConfirmation(m)
+}
+
+// IsConfirmation reports whether a message has a request of Google ADK to confirm a call, or an answer to one.
+func IsConfirmation(m *a2a.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p a2a.Part) bool { return says(p.Data, "name", "adk_request_confirmation") })
+}
+
+// says reports whether a member of an object, whose name may differ in case, is a string.
+func says(object []byte, name, value string) bool {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return false
+	}
+	for d.More() {
+		member, err := d.Token()
+		if err != nil {
+			return false
+		}
+		var is json.RawMessage
+		if d.Decode(&is) != nil {
+			return false
+		}
+		var text string
+		if m, ok := member.(string); ok && strings.EqualFold(m, name) && json.Unmarshal(is, &text) == nil && text == value {
+			return true
+		}
+	}
+	return false
+}
 
 // IsDeclared reports whether a message lists the extension, which the extension requires.
 func IsDeclared(m *a2a.Message) bool { return slices.Contains(m.Extensions, Extension) }

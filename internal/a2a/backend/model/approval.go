@@ -165,7 +165,8 @@ func (l *loop) beginAnswered(ctx context.Context, paused *call) (isPaused bool, 
 	if err != nil {
 		return false, err
 	}
-	if m := l.turn.Message; approval.IsDecision(m) && (!approval.IsRequest(question) || approval.DecidedBy(m).Principal == "") {
+	isAsked := approval.IsRequest(question) || approval.IsConfirmation(question)
+	if m := l.turn.Message; approval.IsDecision(m) && (!isAsked || approval.DecidedBy(m).Principal == "") {
 		if err := l.findTools(ctx); err != nil {
 			return false, err
 		}

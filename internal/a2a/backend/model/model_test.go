@@ -497,6 +497,36 @@ func TestQuestionOfTool(t *testing.T) {
 	}
 }
 
+// TestOnlyApproversConfirmCallsOfADK passes a question of Google ADK on, and answers it as a caller who may not decide, and as one who may.
+func TestOnlyApproversConfirmCallsOfADK(t *testing.T) {
+	data := func(text string) *a2a.Message {
+		return &a2a.Message{Parts: []a2a.Part{{Content: a2a.ContentData, Data: a2a.Value(text)}}}
+	}
+	question := data(`{"id":"adk-1","name":"adk_request_confirmation","args":{}}`)
+	set := newTools(func(c *model.Call) (*model.Result, error) {
+		if c.Answer == nil {
+			return &model.Result{Pause: &model.Pause{State: a2a.StateInputRequired, Message: question, Resume: json.RawMessage(`{}`)}}, nil
+		}
+		return &model.Result{Text: "confirmed"}, nil
+	}, &model.Tool{Name: "book"})
+	k := newTask(t, func(r *request) string {
+		if r.results() == 0 {
+			return says("", `book {}`)
+		}
+		return says(r.last())
+	}, model.Options{Toolsets: []model.Toolset{set}})
+	if err := k.send(text("Book")); err != nil || k.state != a2a.StateInputRequired {
+		t.Fatalf("%v, state %v", err, k.state)
+	}
+	confirmed := data(`{"id":"adk-1","name":"adk_request_confirmation","response":{"confirmed":true}}`)
+	if err := k.send(confirmed); err != nil || k.state != a2a.StateInputRequired {
+		t.Errorf("after an answer of a caller who may not decide: %v, state %v", err, k.state)
+	}
+	if err := k.send(approval.WithDecidedBy(confirmed, approval.By{Principal: "bob"})); err != nil || k.state != a2a.StateCompleted || k.text != "confirmed" {
+		t.Errorf("after an answer of an approver: %v, state %v, text %q", err, k.state, k.text)
+	}
+}
+
 // TestKillAtEachStep kills the process at each write and each event, once or always after a number of steps, and continues. No call that is not
 // repeatable happens twice, and every task ends.
 func TestKillAtEachStep(t *testing.T) {
