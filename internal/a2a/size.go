@@ -72,12 +72,12 @@ func (m *Message) Size() int {
 	for i := range m.Parts {
 		n += m.Parts[i].Size()
 	}
-	return n + stringsSize(m.ReferenceTasks) + stringsSize(m.Extensions)
+	return n + StringsSize(m.ReferenceTasks) + StringsSize(m.Extensions)
 }
 
 // Size estimates the bytes of an artifact.
 func (a *Artifact) Size() int {
-	n := artifactOverhead + len(a.Name) + len(a.Description) + len(a.Metadata) + stringsSize(a.Extensions)
+	n := artifactOverhead + textSize(a.Name) + textSize(a.Description) + len(a.Metadata) + StringsSize(a.Extensions)
 	for i := range a.Parts {
 		n += a.Parts[i].Size()
 	}
@@ -123,7 +123,7 @@ func (e *Event) Size() int {
 
 // Size estimates the bytes of a push configuration.
 func (c PushConfig) Size() int {
-	return pushOverhead + len(c.ID) + len(c.TaskID) + len(c.URL) + len(c.Token) + len(c.Scheme) + len(c.Credentials)
+	return pushOverhead + StringsSize([]string{c.ID, c.TaskID, c.URL, c.Token, c.Scheme, c.Credentials})
 }
 
 // Size estimates the bytes of the configurations of a page.
@@ -134,10 +134,11 @@ func (p *PushPage) Size() (n int) {
 	return n
 }
 
-func stringsSize(all []string) int {
+// StringsSize estimates the bytes of a list of strings.
+func StringsSize(all []string) int {
 	n := stringOverhead * len(all)
 	for _, s := range all {
-		n += len(s)
+		n += textSize(s)
 	}
 	return n
 }

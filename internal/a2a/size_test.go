@@ -36,3 +36,33 @@ func BenchmarkTextSize(b *testing.B) {
 		textSize(text)
 	}
 }
+
+// TestSizesCountEscapes checks that each text of an object is counted as it is in JSON.
+func TestSizesCountEscapes(t *testing.T) {
+	const length = 1 << 20
+	text := strings.Repeat("\x01", length)
+	part := func(set func(*Part)) func() int {
+		return func() int {
+			p := &Part{}
+			set(p)
+			return p.Size()
+		}
+	}
+	for name, size := range map[string]func() int{
+		"text":                 part(func(p *Part) { p.Text = text }),
+		"URL":                  part(func(p *Part) { p.URL = text }),
+		"file name":            part(func(p *Part) { p.Filename = text }),
+		"media type":           part(func(p *Part) { p.MediaType = text }),
+		"extension":            (&Message{Extensions: []string{text}}).Size,
+		"reference":            (&Message{ReferenceTasks: []string{text}}).Size,
+		"name":                 (&Artifact{Name: text}).Size,
+		"description":          (&Artifact{Description: text}).Size,
+		"artifact's extension": (&Artifact{Extensions: []string{text}}).Size,
+		"push URL":             PushConfig{URL: text}.Size,
+		"push token":           PushConfig{Token: text}.Size,
+	} {
+		if got := size(); got < 6*length {
+			t.Errorf("%s: %d bytes, want %d", name, got, 6*length)
+		}
+	}
+}

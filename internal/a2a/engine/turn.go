@@ -67,11 +67,7 @@ func newTurn(r *a2a.SendRequest) *turn {
 
 // sizeOf estimates the bytes of those fields of a request whose size the client chooses.
 func sizeOf(r *a2a.SendRequest) int64 {
-	size := r.Message.Size() + len(r.Metadata)
-	for _, mode := range r.AcceptedOutputModes {
-		size += len(mode)
-	}
-	return int64(size)
+	return int64(r.Message.Size() + len(r.Metadata) + a2a.StringsSize(r.AcceptedOutputModes))
 }
 
 // queued returns the size of the turn for the turn queue, which multiplies it by memoryshare.TurnCost.

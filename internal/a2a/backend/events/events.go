@@ -104,11 +104,7 @@ func request(u *url.URL, t *backend.Turn) *stream.Request {
 // estimateSize returns the estimated size of a request, in bytes, so that its buffer does
 // not grow.
 func estimateSize(t *backend.Turn) int {
-	size := 512 + t.Message.Size() + len(t.Metadata)
-	for _, m := range t.History {
-		size += m.Size()
-	}
-	return size
+	return 512 + t.Message.Size() + len(t.Metadata) + a2a.StringsSize(t.AcceptedOutputModes) + int(t.SizeBesideMessage())
 }
 
 // appendRequest appends the body of the request for a turn. It omits the member task for
