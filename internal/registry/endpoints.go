@@ -54,6 +54,9 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, _ 
 }
 
 func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
+	if err := a.searchLimits.chargedLookup(principalOf(&c)); err != nil {
+		return err
+	}
 	e, err := a.named(r, c, s)
 	if err != nil {
 		return err
@@ -61,6 +64,12 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 	if unchanged(w, r, e.ETag()) {
 		return nil
 	}
+	// The index may drop the entry before the caller has read it.
+	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), len(e.Body()))
+	if err != nil {
+		return err
+	}
+	defer sent()
 	w.Header().Set("Content-Type", "application/json")
 	write(w, e.Body())
 	return nil

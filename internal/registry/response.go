@@ -91,7 +91,7 @@ func writePage(w http.ResponseWriter, p *index.Page) {
 const limitedCallers = 4096
 
 // limited counts the requests that a limit rejected, by the name of the limit. A limit applies to
-// each address (token_reviews), to each pod (health_reports), to each caller (searches, responses,
+// each address (token_reviews), to each pod (health_reports), to each caller (searches, lookups, responses,
 // watches), to all callers together (reviews), or to a replica (concurrent_searches,
 // card_verifications, response_memory, total_watches).
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{

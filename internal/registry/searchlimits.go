@@ -25,6 +25,10 @@ var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 // ServiceAccount can begin their watches at once after a restart: 120 pods need the burst.
 var costlyRate = limit.Rate{PerSecond: 50, Burst: 120 * watchCost}
 
+// lookupRate is the rate limit of one caller for agents by name, which need no search. The pods of a ServiceAccount look each agent
+// that they call up every 15 s: 120 pods that call 100 agents each are within it.
+var lookupRate = limit.Rate{PerSecond: 1000, Burst: 4000}
+
 // searchTimeout bounds how long a search waits for a slot and, separately, how long its response
 // waits for memory.
 const searchTimeout = time.Second
@@ -44,7 +48,9 @@ type searchLimits struct {
 	// costly has the buckets of requests that count as several searches, so that a loop of searches does not refuse them for
 	// ever. If it is nil, these requests use the buckets of callers.
 	costly *limit.Table
-	slots  *slots
+	// lookups has the buckets of lookups of agents by name. It is nil in the limits of requests without a token, which have none.
+	lookups *limit.Table
+	slots   *slots
 	// explorations are the limits of explorations, each of which reads all matches. They count toward the rates of their callers, and have one
 	// slot, responses and memory of their own, so that they do not delay searches. It is nil in the limits of explorations.
 	explorations *searchLimits
@@ -73,7 +79,8 @@ func newSlots(n int) *slots {
 func newSearchLimits(c clock.PassiveClock) *searchLimits {
 	s := &searchLimits{
 		callers: limit.NewTable(limitedCallers, searchRate), costly: limit.NewTable(limitedCallers, costlyRate),
-		clock: c, maxResponses: maxResponses, message: searchesMessage,
+		lookups: limit.NewTable(limitedCallers, lookupRate),
+		clock:   c, maxResponses: maxResponses, message: searchesMessage,
 		slots:     newSlots(max(1, runtime.GOMAXPROCS(0)/2)),
 		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
@@ -118,6 +125,7 @@ func newAnonymousSearchLimits(c clock.PassiveClock) *searchLimits {
 
 // Messages for callers that exceed their rate, with and without a token.
 const (
+	lookupsMessage           = "this caller reads agents too often; keep them, or use watch=true"
 	searchesMessage          = "this caller searches too often; keep the results, or use watch=true"
 	anonymousSearchesMessage = "this address searches too often; keep the results, or send a token"
 )
@@ -209,6 +217,17 @@ func (s *searchLimits) held(p a2a.AccountingPrincipal) (release func(), err erro
 func (s *searchLimits) charged(p a2a.AccountingPrincipal, cost int) error {
 	if refusal, ok := s.charge(p, cost); !ok {
 		return tooMany("searches", refusal, s.message)
+	}
+	return nil
+}
+
+// chargedLookup charges a caller for the lookup of an agent by its name. It returns the error for a request that exceeds the
+// caller's rate.
+func (s *searchLimits) chargedLookup(p a2a.AccountingPrincipal) error {
+	now := s.clock.Now()
+	bucket := s.lookups.Bucket(p, now)
+	if !bucket.Take(now) {
+		return tooMany("lookups", bucket.Refusal(now), lookupsMessage)
 	}
 	return nil
 }

@@ -73,6 +73,29 @@ func TestSearchesDoNotRefuseWatches(t *testing.T) {
 	}
 }
 
+// Lookups of agents by name have a limit of their own, which refuses no searches.
+func TestLookupsAreLimitedByCaller(t *testing.T) {
+	w := newWorldWith(t, weatherFleet(t), func(a *api) { a.searchLimits = newSearchLimits(testclock.NewFakePassiveClock(time.Unix(0, 0))) })
+	admin := w.tokens["admin"]
+	for w.api.searchLimits.chargedLookup(principalOf(&admin)) == nil {
+		continue
+	}
+	for _, of := range []struct {
+		token, target string
+		refused       bool
+	}{
+		{"admin", "/v1/agents/team-a/rain", true}, {"admin", "/v1/agents", false}, {"home", "/v1/agents/team-a/rain", false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, of.target, http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+of.token)
+		got := httptest.NewRecorder()
+		w.handler.ServeHTTP(got, r)
+		if (got.Code == http.StatusTooManyRequests) != of.refused || of.refused && got.Header().Get("Retry-After") == "" {
+			t.Errorf("%s of %s = %d %s", of.target, of.token, got.Code, got.Body)
+		}
+	}
+}
+
 // An exploration that is refused uses up none of its caller's searches.
 func TestARefusedRequestIsNotCharged(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
@@ -231,7 +254,8 @@ func TestMemoryOfResponsesIsBounded(t *testing.T) {
 	w := newWorld(t, weatherFleet(t))
 	other := caller(t, "other", nil)
 	for target, form := range map[string]string{
-		"/v1/agents": `"Unavailable"`, "/v1/agents/team-a/rain/card": `"Unavailable"`, "/ard/agents": `"UNAVAILABLE"`,
+		"/v1/agents": `"Unavailable"`, "/v1/agents/team-a/rain": `"Unavailable"`, "/v1/agents/team-a/rain/card": `"Unavailable"`,
+		"/ard/agents": `"UNAVAILABLE"`,
 	} {
 		w.api.searchLimits.responses = limit.NewBudget(1<<10, time.Millisecond)
 		full, err := w.api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)

@@ -67,10 +67,11 @@ func TestThePagesAreAccessible(t *testing.T) {
 	axe := installAxe(t)
 	p := startPage(t)
 	p.example(t)
-	bases := map[string]string{decisionPath: p.decisions(t)}
+	decisions := p.decisions(t)
+	bases := map[string]string{decisionPath: decisions, tooLongPath: decisions}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 320} {
-			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/cleaner", "agents/team/planner", "agents/team/" + hostileName, "agents/team/researcher/card", "agents/team/none", decisionPath} {
+			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/cleaner", "agents/team/planner", "agents/team/" + hostileName, "agents/team/researcher/card", "agents/team/none", decisionPath, tooLongPath} {
 				b.run(t, picture(scheme, width, 800), chromedp.Navigate(cmp.Or(bases[path], p.base)+path), chromedp.WaitVisible("h1", chromedp.ByQuery))
 				b.awaitText(t, "#live", "Live")
 				if path == "agents/team/researcher" {

@@ -62,6 +62,7 @@ var situations = map[string]situation{
 	"conversation": {"agents/team/researcher", sayAndStep},
 	"approval":     {"agents/team/cleaner", say("Clean up the old releases", "Approve delete_release?")},
 	"decision":     {decisionPath, nil},
+	"toolong":      {tooLongPath, nil},
 	"choices":      {"agents/team/planner", say("Plan the trip", "Which class?")},
 	"question":     {"agents/team/bank", say("Pay the bill", "What is the PIN?")},
 }
@@ -78,8 +79,9 @@ func sayAndStep(t *testing.T, b *browser) {
 	}
 }
 
-// decisionPath is the path of the page of the manager on which people decide about calls. The base of a page with this path is p.decisions.
-const decisionPath = "decision"
+// decisionPath is the path of the page of the manager on which people decide about calls, and tooLongPath that of one whose calls are too long.
+// The base of pages with these paths is p.decisions.
+const decisionPath, tooLongPath = "decision", "too-long"
 
 // decisions starts a server that also serves the page on which people decide about calls, and returns its base URL.
 func (p *page) decisions(t *testing.T) string {
@@ -104,6 +106,14 @@ func (p *page) decisions(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/"+decisionPath) {
 			webui.RenderApproval(w, http.StatusOK, &shown)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/"+tooLongPath) {
+			other := shown
+			other.Title = "Calls of cleaner"
+			other.Calls = nil
+			other.Outcome = "The calls and their arguments are too long for this page."
+			webui.RenderApproval(w, http.StatusOK, &other)
 			return
 		}
 		proxy.ServeHTTP(w, r)
@@ -159,7 +169,8 @@ func TestNoWidthBreaksWords(t *testing.T) {
 	b := startBrowser(t)
 	update := os.Getenv("UPDATE_SCREENSHOTS")
 	all := strings.ContainsRune(update, filepath.Separator)
-	bases := map[string]string{decisionPath: p.decisions(t)}
+	decisions := p.decisions(t)
+	bases := map[string]string{decisionPath: decisions, tooLongPath: decisions}
 	for name, s := range situations {
 		b.run(t, picture("light", 1280, 900), chromedp.Navigate(cmp.Or(bases[s.path], p.base)+s.path), chromedp.WaitVisible("h1", chromedp.ByQuery))
 		b.awaitText(t, "#live", "Live")
@@ -228,11 +239,11 @@ func (f *registry) examples() {
 		condition("Available", "False", "ProgressDeadlineExceeded", pulled), condition("CardPublished", "Unknown", "ContainerConfigInvalid", "The card is published after the first pod is ready."),
 		condition("Exposed", "False", "NetworkPolicyRejected", "The route waits for the Service."), condition("Ready", "False", "ProgressDeadlineExceeded", pulled), condition("Stalled", "True", "ProgressDeadlineExceeded", pulled),
 	}
-	hundred := make([]any, 0, 100)
-	for i := range 100 {
-		hundred = append(hundred, skill(fmt.Sprint("skill-", i), fmt.Sprint("Skill number ", i)))
+	many := make([]any, 0, 203)
+	for i := range 203 {
+		many = append(many, skill(fmt.Sprint("skill-", i), fmt.Sprint("Skill number ", i)))
 	}
-	hundred[0] = map[string]any{
+	many[0] = map[string]any{
 		"id": strings.Repeat("long", 60), "name": "<b>Bold</b> & \u202ereversed\x1b[2J", "description": "مهارة تترجم النصوص الطويلة بين اللغات. " + strings.Repeat("Donaudampfschifffahrtsgesellschaft", 9),
 		"tags": []string{strings.Repeat("tag", 20), "עברית"}, "examples": []string{"ترجم هذا النص", strings.Repeat("unbroken", 40)},
 	}
@@ -250,7 +261,7 @@ func (f *registry) examples() {
 		{"name": "translator", "displayName": "Translator", "description": "Translates between 40 languages.", "reason": "TaskStoreUnavailable", "skills": []any{skill("translate", "Translate")}},
 		{
 			"name": hostileName, "displayName": strings.Repeat("Name", 40), "description": "<script>alert(1)</script> " + strings.Repeat("https://example.com/a/very/long/address/", 8), "ready": false,
-			"reason": "ImagePullFailed", "version": strings.Repeat("9", 90), "externalURL": "https://" + strings.Repeat("host", 50) + ".example/", "skills": hundred,
+			"reason": "ImagePullFailed", "version": strings.Repeat("9", 90), "externalURL": "https://" + strings.Repeat("host", 50) + ".example/", "skills": many,
 		},
 	}
 	for i, agent := range agents {

@@ -147,6 +147,9 @@ func (p *agentPage) Examples() []string {
 	return all
 }
 
+// maxShownSkills bounds the skills that the page shows.
+const maxShownSkills = 200
+
 // shownSkill is a skill as the page shows it.
 type shownSkill struct {
 	registryapi.Skill
@@ -155,14 +158,18 @@ type shownSkill struct {
 	Sends bool
 }
 
-// Skills returns the skills.
+// Skills returns the first skills.
 func (p *agentPage) Skills() []shownSkill {
-	out := make([]shownSkill, 0, len(p.Agent.Skills))
-	for i := range p.Agent.Skills {
-		out = append(out, shownSkill{p.Agent.Skills[i], p.CallsAs != ""})
+	all := p.Agent.Skills[:min(len(p.Agent.Skills), maxShownSkills)]
+	out := make([]shownSkill, 0, len(all))
+	for i := range all {
+		out = append(out, shownSkill{all[i], p.CallsAs != ""})
 	}
 	return out
 }
+
+// Hidden returns the number of skills that the page does not show.
+func (p *agentPage) Hidden() int { return max(0, len(p.Agent.Skills)-maxShownSkills) }
 
 // Cause returns the condition Ready if it has a message and the agent has a problem, else nil.
 func (p *agentPage) Cause() *metav1.Condition {
@@ -219,14 +226,17 @@ func (s *site) agent(w http.ResponseWriter, r *http.Request) {
 	namespace := r.PathValue("namespace")
 	name := r.PathValue("name")
 	page := agentPage{Layout: s.Layout(r, namespace+"/"+name)}
-	var err error
-	if page.Agent, err = s.options.Registry.Agent(r.Context(), namespace, name); err != nil {
+	// The conditions are first: from then on, which reads the agent, a server may bound how many pages are made at a time.
+	conditions, noConditions := s.options.Registry.Conditions(r.Context(), namespace, name)
+	agent, err := s.options.Registry.Agent(r.Context(), namespace, name)
+	if err != nil {
 		s.Fail(w, r, page.Layout, err)
 		return
 	}
-	page.Conditions, err = s.options.Registry.Conditions(r.Context(), namespace, name)
-	if err != nil {
-		page.NoConditions = s.options.problemOf(err)
+	page.Agent = agent
+	page.Conditions = conditions
+	if noConditions != nil {
+		page.NoConditions = s.options.problemOf(noConditions)
 	}
 	page.Code = codeFor(page.Agent)
 	template := "agent.html"

@@ -15,7 +15,7 @@ type Approval struct {
 	Calls []ApprovalCall
 	// Outcome says what has happened, "" for nothing yet.
 	Outcome string
-	// Command is the command that does the same.
+	// Command is the command that does the same, "" if it does not help.
 	Command string
 }
 

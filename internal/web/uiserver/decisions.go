@@ -63,14 +63,14 @@ var ErrNoAgent = errors.New("no agent that asks for approvals")
 type personKey struct{}
 
 // addDecisions adds the page on which people decide about calls of tools. To open it decides nothing.
-func (s *Server) addDecisions(mux *http.ServeMux) {
+func (s *Server) addDecisions(mux *http.ServeMux, pages *turns) {
 	if s.options.Connect == nil {
 		return
 	}
 	const path = " /approvals/{namespace}/{name}/{task}"
 	inTurn := s.inTurn()
 	for method, handle := range map[string]http.HandlerFunc{"GET": s.showRequest, "POST": s.decide} {
-		mux.Handle(method+path, s.authenticated(inTurn(handle)))
+		mux.Handle(method+path, s.authenticated(pages.rendered(inTurn(handle))))
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *Server) inTurn() func(handle http.HandlerFunc) http.Handler {
 				release, err = namespaces.Acquire(ctx, r.PathValue("namespace"))
 			}
 			if err != nil {
-				s.outcome(w, r, http.StatusServiceUnavailable, "Too many people decide about calls of these agents now. Try again in some seconds.")
+				s.outcome(w, r, http.StatusServiceUnavailable, textBusy)
 				return
 			}
 			defer release()
@@ -134,7 +134,7 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) (*client.Client
 		return nil, nil, nil, false
 	}
 	if isTooLong(form) {
-		s.outcome(w, r, http.StatusConflict, textTooLong)
+		s.outcomeWithCommand(w, r, http.StatusConflict, textTooLong)
 		return nil, nil, nil, false
 	}
 	text := untilOf(e.Task.Status.Message)
@@ -158,8 +158,9 @@ func isTooLong(form *inputform.Form) bool {
 
 // The page says nothing about a task whose calls others decide.
 const (
+	textBusy      = "Too many people decide about calls of these agents now. Try again in some seconds."
 	textDecided   = "The task does not wait for a decision: the calls are decided, or the request has ended."
-	textTooLong   = "The calls and their arguments are too long for this page. Decide with the command below."
+	textTooLong   = "The calls and their arguments are too long for this page."
 	textForbidden = "You may not decide about this task, or it does not exist. The person who sent the message decides, or an approver whom a rule of the agent names."
 )
 
@@ -169,7 +170,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 	_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case isUntrusted:
-		s.outcome(w, r, http.StatusBadGateway, "The page does not trust the certificate of the agent. Run the command below, or ask the administrator of the operator to add the certificate authority to remote.ca of its chart.")
+		s.outcomeWithCommand(w, r, http.StatusBadGateway, "The page does not trust the certificate of the agent. The administrator of the operator can add the certificate authority to remote.ca of its chart.")
 	case !ok:
 		s.options.Log.Error(err, "calling an agent for a person failed", "path", r.URL.Path)
 		s.outcome(w, r, http.StatusBadGateway, "The agent does not answer. Try again in some seconds.")
@@ -184,6 +185,10 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 	_, task, form, ok := s.request(w, r)
 	if !ok {
+		return
+	}
+	if err := takeTurn(r.Context()); err != nil {
+		s.outcome(w, r, http.StatusServiceUnavailable, textBusy)
 		return
 	}
 	page := s.approval(r, "Approve calls of "+r.PathValue("name")+"?")
@@ -202,8 +207,8 @@ func (s *Server) showRequest(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	if shown > maxArguments {
-		page.Calls = nil
-		page.Outcome = textTooLong
+		s.outcomeWithCommand(w, r, http.StatusConflict, textTooLong)
+		return
 	}
 	ui.RenderApproval(w, http.StatusOK, page)
 }
@@ -250,6 +255,14 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) outcome(w http.ResponseWriter, r *http.Request, status int, text string) {
+	page := s.approval(r, "Calls of "+r.PathValue("name"))
+	page.Outcome = text
+	page.Command = ""
+	ui.RenderApproval(w, status, page)
+}
+
+// outcomeWithCommand is outcome for a request that the page cannot show, but the command can.
+func (s *Server) outcomeWithCommand(w http.ResponseWriter, r *http.Request, status int, text string) {
 	page := s.approval(r, "Calls of "+r.PathValue("name"))
 	page.Outcome = text
 	ui.RenderApproval(w, status, page)

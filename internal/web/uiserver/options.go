@@ -10,6 +10,7 @@
 //	options   what the manager configures
 //	decisions the page on which people decide
 //	readers   the registry as one person sees it
+//	turns     what bounds the cost of pages
 //	server    the listener, and the person of a request
 package uiserver
 

@@ -4,6 +4,7 @@
 package uiserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -51,10 +52,34 @@ type readers struct {
 
 var _ ui.Registry = (*readers)(nil)
 
-// Search implements ui.Registry.
+// listed is an agent in a list, which shows only the names of skills.
+type listed registryapi.Agent
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *listed) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, (*registryapi.Agent)(l)); err != nil {
+		return err
+	}
+	for i := range l.Skills {
+		l.Skills[i] = registryapi.Skill{ID: l.Skills[i].ID, Name: l.Skills[i].Name}
+	}
+	return nil
+}
+
+// Search implements ui.Registry. The agents have only the ids and the names of their skills.
 func (v *readers) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
-	page := &registryapi.Page{}
-	return page, v.read(ctx, page, "/v1/agents?"+q.PageParameters().Encode())
+	var found struct {
+		registryapi.Page
+
+		Agents []listed `json:"items"`
+	}
+	if err := v.read(ctx, &found, "/v1/agents?"+q.PageParameters().Encode()); err != nil {
+		return nil, err
+	}
+	for i := range found.Agents {
+		found.Page.Agents = append(found.Page.Agents, registryapi.Agent(found.Agents[i]))
+	}
+	return &found.Page, nil
 }
 
 // Agent implements ui.Registry.
@@ -128,17 +153,25 @@ func (v *readers) read(ctx context.Context, into any, path string) error {
 	return nil
 }
 
+// get returns the response to a request. The request takes its turn, but does not wait in it for reviews of the API server, which the
+// registry remembers.
 func (v *readers) get(ctx context.Context, path string, header http.Header) ([]byte, error) {
+	reader, _ := ctx.Value(readerKey{}).(access.Caller)
+	_, _ = v.registry.SeesNamespace(ctx, reader, "") // the request has the error, too
+	if err := takeTurn(ctx); err != nil {
+		return nil, err
+	}
 	response, err := v.call(ctx, path, header)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
-	if err != nil || len(text) > maxResponse {
+	var text bytes.Buffer
+	text.Grow(int(min(max(response.ContentLength, 0), maxResponse)) + bytes.MinRead)
+	if _, err := text.ReadFrom(io.LimitReader(response.Body, maxResponse+1)); err != nil || text.Len() > maxResponse {
 		return nil, errUnavailable
 	}
-	return text, nil
+	return text.Bytes(), nil
 }
 
 // call sends a request to the registry as the person in ctx, and returns the response if its status is

@@ -120,10 +120,14 @@ func viewerOf(r *http.Request) ui.Viewer {
 // handler returns the handler of the server. It refuses requests for other hosts (DNS rebinding protection),
 // and state-changing requests from pages of other sites (CSRF protection).
 func (s *Server) handler(pages *ui.Pages) http.Handler {
+	inTurn := newTurns(s.options.Clock, func(w http.ResponseWriter, r *http.Request) {
+		pages.Fail(w, r, pages.Layout(r, heading), errNoMemory)
+	})
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())
-	s.addDecisions(mux)
-	mux.Handle("/", s.authenticated(pages))
+	mux.Handle("GET /changes", s.authenticated(pages))
+	s.addDecisions(mux, inTurn)
+	mux.Handle("/", s.authenticated(inTurn.rendered(pages)))
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ui.SetSecurityHeaders(w.Header())

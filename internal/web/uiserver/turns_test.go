@@ -1,0 +1,195 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/web/ui"
+)
+
+// fatRegistry has an agent whose owner has chosen all texts, and others with a name.
+type fatRegistry struct {
+	fat string
+	// read is called while a page reads the agent. It may be nil.
+	read func()
+}
+
+// newFatRegistry returns a registry with the agent of which a page is the largest: many skills, whose texts HTML escapes.
+func newFatRegistry() *fatRegistry {
+	skill := `{"id":"","name":"","description":"` + strings.Repeat("'", 200) + `","tags":["",` + strings.Repeat(`"",`, 18) + `""]}`
+	return &fatRegistry{fat: `{"namespace":"team","name":"fat","skills":[` + strings.Repeat(skill+",", 2_399) + skill + `]}`}
+}
+
+func (f *fatRegistry) ServeCaller(w http.ResponseWriter, r *http.Request, _ access.Caller) {
+	body := `{"namespace":"team","name":"thin","displayName":"Thin agent"}`
+	if strings.HasSuffix(r.URL.Path, "/fat") {
+		body = f.fat
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = io.WriteString(w, body[:1])
+	if f.read != nil {
+		f.read()
+	}
+	_, _ = io.WriteString(w, body[1:])
+}
+
+func (*fatRegistry) SeesNamespace(context.Context, access.Caller, string) (bool, error) {
+	return false, nil
+}
+
+// pagesOf returns the pages with a registry, and a function that opens one for a person.
+func pagesOf(t *testing.T, registry Registry) (*turns, func(w http.ResponseWriter, person, name string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	pages := ui.New(ctx, ui.Options{
+		Registry: &readers{registry: registry, agents: fake.NewClientBuilder().Build()}, Heading: heading, Lost: "lost", Viewer: viewerOf, Now: time.Now,
+		MaxViewers: 1, MaxStreams: 1, MaxStreamsPerViewer: 1,
+	})
+	t.Cleanup(func() {
+		cancel()
+		pages.Wait()
+	})
+	turns := newTurns(clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	handler := turns.rendered(pages)
+	return turns, func(w http.ResponseWriter, person, name string) {
+		ctx := withReader(t.Context(), access.Caller{Username: person})
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/agents/team/"+name, http.NoBody))
+	}
+}
+
+// stalledBrowser reads nothing until its deadline.
+type stalledBrowser struct {
+	header http.Header
+	ended  context.Context //nolint:containedctx // the end of the connection
+	end    context.CancelFunc
+	once   sync.Once
+	// holds is called with the size of the page whose write begins, and then with its negative.
+	holds func(bytes int)
+}
+
+func (s *stalledBrowser) Header() http.Header { return s.header }
+
+func (s *stalledBrowser) WriteHeader(int) {}
+
+func (s *stalledBrowser) Write(text []byte) (int, error) {
+	size := len(text)
+	if length, err := strconv.Atoi(s.header.Get("Content-Length")); err == nil {
+		size = length
+	}
+	s.holds(size)
+	defer s.holds(-size)
+	<-s.ended.Done()
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (s *stalledBrowser) SetWriteDeadline(at time.Time) error {
+	s.once.Do(func() { time.AfterFunc(time.Until(at), s.end) })
+	return nil
+}
+
+// TestPagesThatNobodyReadsAreBounded opens the page of an agent with many skills many times, and reads none of them: one person, and many
+// people. What the manager holds for them is bounded, and another person gets pages.
+func TestPagesThatNobodyReadsAreBounded(t *testing.T) {
+	registry := newFatRegistry()
+	for name, person := range map[string]func(i int) string{
+		"one person":  func(int) string { return "mallory" },
+		"many people": func(i int) string { return fmt.Sprint("mallory-", i%20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				turns, open := pagesOf(t, registry)
+				const memory = 2 << 20
+				turns.memory.Set(memory)
+				var mu sync.Mutex
+				held, most, stalled := 0, 0, 0
+				holds := func(bytes int) {
+					mu.Lock()
+					defer mu.Unlock()
+					held += bytes
+					most = max(most, held)
+					if bytes > 64<<10 {
+						stalled++
+					}
+				}
+				ended, end := context.WithCancel(t.Context())
+				var group sync.WaitGroup
+				for i := range 60 {
+					group.Go(func() {
+						ctx, cancel := context.WithCancel(ended)
+						open(&stalledBrowser{header: http.Header{}, ended: ctx, end: cancel, holds: holds}, person(i), "fat")
+					})
+				}
+				time.Sleep(time.Second)
+				for name, want := range map[string]string{"thin": "Thin agent", "fat": "2200 more skills are only on the"} {
+					w := httptest.NewRecorder()
+					open(w, "jane", name)
+					if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+						t.Errorf("another person gets %d, %d bytes for the agent %s", w.Code, w.Body.Len(), name)
+					}
+				}
+				time.Sleep(time.Minute)
+				if most > memory || stalled == 0 {
+					t.Errorf("%d pages were being sent, at most %d bytes of them at a time", stalled, most)
+				}
+				end()
+				group.Wait()
+				if used := turns.memory.Used(); used != 0 {
+					t.Errorf("%d bytes stay reserved", used)
+				}
+			})
+		})
+	}
+}
+
+// TestPeopleTakeTurns checks how many pages are made at a time, of one person and of all.
+func TestPeopleTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := newFatRegistry()
+		goOn := make(chan struct{})
+		reads := make(chan struct{}, 100)
+		registry.read = func() {
+			reads <- struct{}{}
+			<-goOn
+		}
+		_, open := pagesOf(t, registry)
+		var group sync.WaitGroup
+		openAll := func(person string) {
+			for range 10 {
+				group.Go(func() { open(httptest.NewRecorder(), person, "thin") })
+			}
+			synctest.Wait()
+		}
+		openAll("mallory")
+		if n := len(reads); n != turnSlotsOfOne {
+			t.Errorf("%d pages of one person are made at a time", n)
+		}
+		for i := range turnSlots {
+			openAll(fmt.Sprint("person-", i))
+		}
+		if n := len(reads); n != turnSlots {
+			t.Errorf("%d pages are made at a time", n)
+		}
+		close(goOn)
+		group.Wait()
+		if n, all := len(reads), 10+10*turnSlots; n != all {
+			t.Errorf("%d of %d pages were made", n, all)
+		}
+	})
+}
