@@ -12,6 +12,7 @@ package embedding
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,10 +30,12 @@ const (
 	batchSize     = 32
 	batchInterval = 200 * time.Millisecond
 	batchTimeout  = 30 * time.Second
-	// minBackoff and maxBackoff are the first and the longest delay after a failed request for
+	// minBackoff and maxBackoff are the first and the longest delay after failed requests for
 	// documents (exponential backoff).
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
+	// maxFailures is the number of documents of a namespace that may fail one after the other, before the namespace has to wait.
+	maxFailures = 3
 	// maxDocumentBytes bounds the text of a document in a request. Longer texts are cut.
 	maxDocumentBytes = 8 << 10
 )
@@ -68,12 +71,19 @@ type Embedder struct {
 	// batchFailing is true while requests for documents fail, and queryFailing while requests for
 	// queries fail. Only the first failure and the first success afterwards are logged.
 	batchFailing, queryFailing atomic.Bool
-	// batch is the number of texts of the next request for documents. Only Run uses it.
-	batch int
-	// refused has the documents whose text the endpoint refuses. So that they do not delay other documents, one of them
-	// is requested again only if no other document is pending, and not before retry. Only Run uses refused and retry.
-	refused map[Key]struct{}
-	retry   time.Time
+	// suspects are the documents of requests that have failed, one of which may be the cause. Each is requested again without other
+	// documents. Only Run uses suspects.
+	suspects map[Key]struct{}
+	// failed has the suspects that have failed alone, with their texts. One of each namespace is requested again at retry, after a
+	// delay of pause. Only Run uses failed, retry and pause.
+	failed map[Key]digest
+	retry  time.Time
+	pause  time.Duration
+	// failing has how many documents of a namespace have failed since the last success of any: those with maxFailures wait until
+	// resume, after a delay of backoff, or until a document of another namespace succeeds. Only Run uses failing, resume and backoff.
+	failing map[string]int
+	resume  time.Time
+	backoff time.Duration
 	// skipped has the documents that have no vector because MaxDocuments other documents have one. If no other document
 	// is pending, Run requests as many skipped documents as may get a vector. Only Run uses skipped.
 	skipped map[Key]struct{}
@@ -97,7 +107,7 @@ func New(o Options) *Embedder {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
-		batch: batchSize, refused: map[Key]struct{}{}, skipped: map[Key]struct{}{},
+		suspects: map[Key]struct{}{}, failed: map[Key]digest{}, failing: map[string]int{}, backoff: minBackoff, skipped: map[Key]struct{}{},
 		queues: map[string][]Key{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
@@ -144,47 +154,53 @@ func (e *Embedder) Changed(keys ...Key) {
 
 // Run computes the vectors of changed documents until ctx ends.
 func (e *Embedder) Run(ctx context.Context) {
-	backoff := minBackoff
 	for {
-		wait := batchInterval
-		switch batch := e.nextBatch(); {
-		case len(batch) == 0:
+		batch := e.nextBatch()
+		if len(batch) == 0 {
 			if !e.queueSkipped() && !e.waitForWork(ctx) {
 				return
 			}
 			continue
-		case e.embedBatch(ctx, batch) != nil:
-			wait = backoff
-			backoff = min(2*backoff, maxBackoff)
-		default:
-			backoff = minBackoff
 		}
+		e.embedBatch(ctx, batch)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(batchInterval):
 		}
 	}
 }
 
-// waitForWork waits until a document is pending. If no document is pending until retry, it marks
-// one refused document as pending. It returns false when ctx has ended.
+// waitForWork waits until a document is pending whose namespace need not wait. If there is none until retry, it marks one failed
+// document of each namespace as pending. It returns false when ctx has ended.
 func (e *Embedder) waitForWork(ctx context.Context) bool {
-	var retry <-chan time.Time
-	if len(e.refused) > 0 {
+	var resume, retry <-chan time.Time
+	if e.isPending() {
+		resume = time.After(e.resume.Sub(e.now()))
+	} else if len(e.failed) > 0 {
 		retry = time.After(e.retry.Sub(e.now()))
 	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-e.wake:
+	case <-resume:
 	case <-retry:
-		for key := range e.refused {
-			e.Changed(key)
-			break
+		e.pause = min(2*e.pause, maxBackoff)
+		e.retry = e.now().Add(e.pause)
+		ofNamespace := map[string]Key{}
+		for key := range e.failed {
+			ofNamespace[key.Namespace] = key
 		}
+		e.Changed(slices.Collect(maps.Values(ofNamespace))...)
 	}
 	return true
+}
+
+func (e *Embedder) isPending() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.turns) > 0
 }
 
 // queueSkipped marks as many skipped documents as pending as may get a vector. It returns false if it has marked
@@ -211,49 +227,61 @@ type document struct {
 	key    Key
 	text   string
 	digest digest
-	// refused is true if the endpoint refused the document at the last attempt.
-	refused bool
 }
 
 // nextBatch takes pending documents from the queue until it has enough for a request, and returns those that need a
 // vector. It removes the vectors of documents that do not exist or have no text.
 func (e *Embedder) nextBatch() []document {
 	var batch []document
-	for len(batch) < e.batch {
+	var later []Key
+	defer func() {
+		if len(later) > 0 {
+			e.Changed(later...)
+		}
+	}()
+	for len(batch) < batchSize {
 		key, ok := e.takePending()
 		if !ok {
 			break
 		}
-		_, refused := e.refused[key]
-		delete(e.refused, key)
 		delete(e.skipped, key)
 		text, exists := e.text(key)
 		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
 		if !exists || text == "" {
 			e.documents.remove(key)
+			e.acquit(key)
 			continue
 		}
-		d := document{key, text, digestOf(text), refused}
+		d := document{key, text, digestOf(text)}
+		_, isSuspect := e.suspects[key]
 		switch {
 		case e.documents.has(key, d.digest):
-		case e.documents.hasRoom(key):
-			batch = append(batch, d)
-		default:
+			e.acquit(key)
+		case !e.documents.hasRoom(key):
+			e.acquit(key)
 			e.skipped[key] = struct{}{}
+		case isSuspect && len(batch) > 0:
+			later = append(later, key)
+		case isSuspect:
+			return []document{d}
+		default:
+			batch = append(batch, d)
 		}
 	}
 	return batch
 }
 
-// takePending takes the next document of the namespace whose turn it is.
+// takePending takes the next document of the namespace whose turn it is. It passes over the namespaces that have to wait.
 func (e *Embedder) takePending() (Key, bool) {
+	waits := e.now().Before(e.resume)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.turns) == 0 {
+	at := slices.IndexFunc(e.turns, func(namespace string) bool { return !waits || e.failing[namespace] < maxFailures })
+	if at < 0 {
 		return Key{}, false
 	}
-	namespace := e.turns[0]
-	e.turns = e.turns[1:] // the removed elements are released when append grows the slice
+	namespace := e.turns[at]
+	e.turns = slices.Delete(e.turns, at, at+1)
 	key := e.queues[namespace][0]
 	e.queues[namespace] = e.queues[namespace][1:]
 	if len(e.queues[namespace]) == 0 {
@@ -265,10 +293,10 @@ func (e *Embedder) takePending() (Key, bool) {
 	return key, true
 }
 
-// embedBatch requests and sets the vectors of a batch of documents. After a failure, all documents of the batch are
-// pending again, unless the batch is a single document whose text the endpoint refused. In this case, embedBatch marks
-// the document as refused, removes the vector of its former text, and returns no error.
-func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
+// embedBatch requests and sets the vectors of a batch of documents. After a failure of several, all are pending again, each for a
+// request of its own. If the endpoint fails for a single document, because of its text or of something else, the document waits for
+// retry, and others go on.
+func (e *Embedder) embedBatch(ctx context.Context, batch []document) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	texts := make([]string, len(batch))
@@ -285,34 +313,67 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		}
 	}
 	e.record(kindAgents, &e.batchFailing, err)
-	if err == nil {
-		e.batch = min(2*e.batch, batchSize)
-		if slices.ContainsFunc(batch, func(d document) bool { return d.refused }) {
-			e.retryRefused()
+	switch {
+	case err == nil:
+		e.succeeded(batch)
+	case len(batch) > 1:
+		for i := range batch {
+			e.suspects[batch[i].key] = struct{}{}
+			e.Changed(batch[i].key)
 		}
-		return nil
+	default:
+		e.fail(&batch[0], err)
 	}
-	if len(batch) == 1 && refusesText(err) {
-		e.documents.remove(batch[0].key)
-		e.refused[batch[0].key] = struct{}{}
-		e.retry = e.now().Add(maxBackoff)
-		return nil
-	}
-	// One of the texts may be the cause. If each request has only one text, the other texts
-	// succeed.
-	e.batch = 1
-	for i := range batch {
-		e.Changed(batch[i].key)
-	}
-	return err
 }
 
-// retryRefused marks all refused documents as pending. embedBatch calls it when the endpoint
-// accepts a document that it refused before.
-func (e *Embedder) retryRefused() {
-	for key := range e.refused {
-		delete(e.refused, key)
-		e.Changed(key)
+// succeeded records that the endpoint has accepted the documents of a batch. If it accepts a document for which it has failed before, or
+// after namespaces had to wait, it may accept the other ones, too.
+func (e *Embedder) succeeded(batch []document) {
+	hasRecovered := false
+	for _, n := range e.failing {
+		hasRecovered = hasRecovered || n >= maxFailures
+	}
+	for i := range batch {
+		_, hasFailed := e.failed[batch[i].key]
+		hasRecovered = hasRecovered || hasFailed
+		e.acquit(batch[i].key)
+	}
+	clear(e.failing)
+	e.backoff = minBackoff
+	e.resume = time.Time{}
+	if hasRecovered {
+		e.pause = minBackoff
+		e.Changed(slices.Collect(maps.Keys(e.failed))...)
+	}
+}
+
+// acquit records that nothing speaks against a document.
+func (e *Embedder) acquit(key Key) {
+	delete(e.failed, key)
+	delete(e.suspects, key)
+}
+
+// fail records that the endpoint has failed for a single document.
+func (e *Embedder) fail(d *document, err error) {
+	text, hasFailed := e.failed[d.key]
+	isNew := !hasFailed || text != d.digest
+	if len(e.failed) == 0 {
+		e.pause = minBackoff
+		e.retry = e.now().Add(e.pause)
+	}
+	e.failed[d.key] = d.digest
+	e.suspects[d.key] = struct{}{}
+	if refusesText(err) {
+		e.documents.remove(d.key)
+		return
+	}
+	if !isNew {
+		return
+	}
+	e.failing[d.key.Namespace]++
+	if e.failing[d.key.Namespace] >= maxFailures {
+		e.resume = e.now().Add(e.backoff)
+		e.backoff = min(2*e.backoff, maxBackoff)
 	}
 }
 

@@ -578,6 +578,74 @@ func TestManyRefusedTextsDoNotDelayOthers(t *testing.T) {
 	})
 }
 
+// TestFailingTextsOfANamespaceDelayNoOther has an endpoint that fails for the texts of one namespace only, as some do for long texts. A new
+// text of another namespace gets its vector at once, also while the namespace changes its texts, and others are sent in batches.
+func TestFailingTextsOfANamespaceDelayNoOther(t *testing.T) {
+	for name, fault := range map[string]func() (*http.Response, error){
+		"500": func() (*http.Response, error) {
+			return response(http.StatusInternalServerError, strings.NewReader("{}")), nil
+		},
+		"zero": func() (*http.Response, error) {
+			return response(http.StatusOK, strings.NewReader(`{"data":[{"index":0,"embedding":[0,0,0]}]}`)), nil
+		},
+		"413": func() (*http.Response, error) {
+			return response(http.StatusRequestEntityTooLarge, strings.NewReader("{}")), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := startFixture(t)
+				normal := &fakeEndpoint{}
+				f.endpoint.setFault(func(r *http.Request, _ int) (*http.Response, error) {
+					f.endpoint.mu.Lock()
+					texts := f.endpoint.requests[len(f.endpoint.requests)-1]
+					f.endpoint.mu.Unlock()
+					if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "poison") }) {
+						return fault()
+					}
+					again, err := json.Marshal(embeddingsRequest{Input: texts})
+					if err != nil {
+						return nil, err
+					}
+					r.Body = io.NopCloser(bytes.NewReader(again))
+					return normal.RoundTrip(r)
+				})
+				poison := func(i int) { f.set(Key{"hostile", fmt.Sprint(i % 40)}, fmt.Sprint("poison ", i)) }
+				for i := range 40 {
+					poison(i)
+				}
+				time.Sleep(time.Hour)
+				has := func(key Key) bool {
+					f.documents.mu.RLock()
+					defer f.documents.mu.RUnlock()
+					return f.documents.byKey[key] != nil
+				}
+				f.set(bank, "money")
+				time.Sleep(2 * time.Second)
+				if !has(bank) {
+					t.Error("a new document has no vector after 2 s")
+				}
+				for i := range 200 {
+					poison(i)
+					f.set(Key{"fine", fmt.Sprint(i)}, fmt.Sprint("weather ", i))
+				}
+				time.Sleep(30 * time.Second)
+				for i := range 200 {
+					if !has(Key{"fine", fmt.Sprint(i)}) {
+						t.Fatalf("document %d of 200 has no vector after 30 s", i)
+					}
+				}
+				time.Sleep(time.Hour)
+				sent := f.endpoint.sent()
+				time.Sleep(time.Hour)
+				if again := f.endpoint.sent() - sent; again == 0 || again > 20 {
+					t.Errorf("%d texts are sent in an hour without changes, want a few", again)
+				}
+			})
+		})
+	}
+}
+
 func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("first\n"), 0o600); err != nil {
