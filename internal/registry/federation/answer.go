@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,14 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
 // Limits of a result of a peer. maxItems, minQueries and maxQueries are numbers of items, and the
-// others are in bytes. The registry drops a result that exceeds maxResult, maxIdentifier, maxType
+// others are in bytes. maxWeight bounds what the values of a result take beside their text (jsonweight).
+// The registry drops a result that exceeds maxResult, maxWeight, maxIdentifier, maxType
 // or maxURL. It cuts names, descriptions, queries and lists that are too long.
 const (
 	maxResult      = 32 << 10
+	maxWeight      = 256 << 10
 	maxIdentifier  = 512
 	maxType        = 128
 	maxURL         = 2048
@@ -129,7 +133,7 @@ func (f *Federation) read(a *answer, text []byte, w window) (next string, err er
 // for which it sets metadataVerified, and agents of unknown publishers. It drops agents of this
 // registry and of other peers.
 func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
-	if len(raw) > maxResult {
+	if len(raw) > maxResult || jsonweight.Of(raw, maxWeight) > maxWeight {
 		return result, "", tooLarge
 	}
 	if json.Unmarshal(raw, &result) != nil {
@@ -249,7 +253,7 @@ func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
 }
 
 func cleanAll(texts []string, items, bytes int) []string {
-	texts = texts[:min(len(texts), items)]
+	texts = slices.Clone(texts[:min(len(texts), items)]) // without the memory of the others
 	for i := range texts {
 		texts[i] = clean(texts[i], bytes)
 	}
@@ -277,5 +281,5 @@ func clean(text string, bytes int) string {
 	for !utf8.ValidString(text) {
 		text = text[:len(text)-1]
 	}
-	return text
+	return strings.Clone(text) // without the memory of the rest
 }

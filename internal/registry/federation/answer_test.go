@@ -6,6 +6,7 @@ package federation
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -51,6 +52,56 @@ func FuzzResponse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestResultsKeepLittleMemory reads a response of which little is shown: the memory that its results keep until the slowest peer has answered
+// is bounded by what a search reserves.
+func TestResultsKeepLittleMemory(t *testing.T) {
+	for name, member := range map[string]string{
+		"tags":     `"tags":[` + strings.Repeat(`"",`, 5_000) + `""]`,
+		"queries":  `"representativeQueries":[` + strings.Repeat(`"",`, 5_000) + `""]`,
+		"texts":    `"description":"` + strings.Repeat("x", 15_000) + `"`,
+		"too many": `"tags":[` + strings.Repeat(`"",`, 10_000) + `""]`,
+		"objects":  `"metadata":{"x":[` + strings.Repeat(`{},`, 10_000) + `{}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var body strings.Builder
+			body.WriteString(`{"results":[`)
+			count := 0
+			for body.Len() < maxResponse-maxResult {
+				_, _ = fmt.Fprintf(&body, `{"identifier":"urn:air:west.example:a:b%d","displayName":"b","type":"a/b","url":"https://a.example/",%s},`, count, member)
+				count++
+			}
+			body.WriteString(`{}]}`)
+			west := &peer{Peer: Peer{Name: "west", URL: "https://west.example/ard", Publisher: "west.example"}}
+			federation := &Federation{options: Options{Publisher: &ard.Publisher{Domain: "self.example"}}}
+			a := &answer{peer: west}
+			text := []byte(body.String())
+			before := liveHeap()
+			if _, err := federation.read(a, text, window{&peerSet{peers: []*peer{west}}, nil, 0, maxDepth}); err != nil {
+				t.Fatal(err)
+			}
+			kept := liveHeap() - before
+			if isTooLarge := name == "too many" || name == "objects"; isTooLarge != (len(a.results) == 0) {
+				t.Errorf("%d of %d results are read", len(a.results), count)
+			}
+			t.Logf("%d results keep %d bytes", len(a.results), kept)
+			if kept > maxResponse {
+				t.Errorf("%d results of a response of %d bytes keep %d bytes", len(a.results), len(text), kept)
+			}
+			runtime.KeepAlive(text)
+			runtime.KeepAlive(a)
+		})
+	}
+}
+
+// liveHeap returns the bytes of the heap that are in use.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 // A decoded page token of merged results equals the encoded position, or parsePosition refuses it.

@@ -32,10 +32,10 @@ const (
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile = 1 << 20
 	// maxMemory bounds the memory for responses of peers, in bytes. A search reserves searchMemory
-	// for each of its peers: for the response, and for the results that are read from it. If one
+	// for each of its peers: for the response, a copy of its results, and the results that are read from it. If one
 	// caller has several concurrent searches, they use at most half of maxMemory.
 	maxMemory    = 64 << 20
-	searchMemory = 2 * maxResponse
+	searchMemory = 3 * maxResponse
 	// reserveTimeout is how long a search waits for free memory.
 	reserveTimeout = time.Second
 )
