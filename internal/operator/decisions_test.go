@@ -113,7 +113,7 @@ func startDecisionSiteUntil(t *testing.T, end time.Duration, approvers ...string
 		URL: "https://" + pageAddress + "/approvals/team/deployer", Issuer: s.issuer, Audience: "deployer.team.a2a-operator.dev", Keys: pageKey.set(t),
 	}}
 	for _, text := range approvers {
-		checked, err := celcompile.CompileApprovers(text)
+		checked, err := celcompile.CompileApprovers("", text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,13 +15,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -38,20 +38,23 @@ const (
 type cardSignatures struct {
 	// objects reads Agents and pods from the manager's cache, which has the index names.PodsByAgent.
 	objects client.Reader
-	// verified caches the results of verify (LRU): whether the report of a pod is valid for a card.
+	// verified caches the results of verify, and the namespaces share it: whether the report of a pod is valid for a card.
 	// The keys are the digests of the card and of the report.
-	verified *lru.Cache
+	verified *sharedcache.Cache[string, reportKey, bool]
 	// verifications is a concurrency limiter with one slot: only one report is verified at a time. The namespaces of the
 	// agents take turns, because the author of an agent can make verifications expensive.
 	// Searches have other slots, so a verification does not delay them.
 	verifications *slots
 }
 
+// reportKey has the digests of a card and of a report.
+type reportKey [2][sha256.Size]byte
+
 // rememberedVerifications bounds the results in verified.
 const rememberedVerifications = 4096
 
 func newCardSignatures(objects client.Reader) *cardSignatures {
-	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: newSlots(1)}
+	return &cardSignatures{objects: objects, verified: sharedcache.New[string, reportKey, bool](rememberedVerifications), verifications: newSlots(1)}
 }
 
 // of returns valid signatures of the card of the agent e that a pod of the agent reports. If the Agent signs its
@@ -112,7 +115,7 @@ func (v *verification) verify(ctx context.Context, report string) ([]card.Signat
 	if json.Unmarshal([]byte(report), &reported) != nil {
 		return nil, nil //nolint:nilerr // a report that cannot be read has no signatures
 	}
-	key := [2][sha256.Size]byte{v.digest, sha256.Sum256([]byte(report))}
+	key := reportKey{v.digest, sha256.Sum256([]byte(report))}
 	valid, found := v.of.verified.Get(key)
 	if !found {
 		var err error
@@ -120,20 +123,20 @@ func (v *verification) verify(ctx context.Context, report string) ([]card.Signat
 			return nil, err
 		}
 	}
-	if valid != true {
+	if !valid {
 		return nil, nil
 	}
 	return reported.Signatures, nil
 }
 
 // verifyInTurn returns the value in verified for a key, after it has waited for its turn.
-func (v *verification) verifyInTurn(ctx context.Context, key [2][sha256.Size]byte, reported *sidecarconfig.CardSignatures) (valid any, err error) {
+func (v *verification) verifyInTurn(ctx context.Context, key reportKey, reported *sidecarconfig.CardSignatures) (valid bool, err error) {
 	release, err := v.of.verifications.Acquire(ctx, a2a.AccountingPrincipal{Principal: v.namespace})
 	if errors.Is(err, context.Canceled) {
-		return nil, err // the client has left
+		return false, err // the client has left
 	}
 	if err != nil {
-		return nil, busy("card_verifications", "the registry verifies signatures of other cards; try again")
+		return false, busy("card_verifications", "the registry verifies signatures of other cards; try again")
 	}
 	defer release()
 	// While this request waited for the slot, another request may have verified the same
@@ -143,11 +146,11 @@ func (v *verification) verifyInTurn(ctx context.Context, key [2][sha256.Size]byt
 	}
 	c, err := v.card.Decode()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	isValid := signing.Verify(c, reported.Signatures, reported.Keys) == nil
-	v.of.verified.Add(key, isValid)
-	return isValid, nil
+	valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
+	v.of.verified.Put(v.namespace, key, valid, 1)
+	return valid, nil
 }
 
 // podReport is the report of a pod on the signatures of its card.

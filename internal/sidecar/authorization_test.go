@@ -42,7 +42,7 @@ func withRules(rules ...sidecarconfig.Rule) func(*sidecarconfig.Config) {
 
 func compiled(t *testing.T, text string) *sidecarconfig.Expression {
 	t.Helper()
-	checked, err := celcompile.Compile(text)
+	checked, err := celcompile.Compile("", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func withApprovers(t *testing.T, approvers string) func(*sidecarconfig.Config) {
 		if approvers == "" {
 			return
 		}
-		checked, err := celcompile.CompileApprovers(approvers)
+		checked, err := celcompile.CompileApprovers("", approvers)
 		if err != nil {
 			t.Fatal(err)
 		}

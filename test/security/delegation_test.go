@@ -271,7 +271,7 @@ func (c *chain) start(name, next, rule string, container http.HandlerFunc, chang
 			},
 		}
 		if rule != "" {
-			checked, err := celcompile.Compile(rule)
+			checked, err := celcompile.Compile("", rule)
 			if err != nil {
 				c.t.Fatal(err)
 			}

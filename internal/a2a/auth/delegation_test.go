@@ -233,7 +233,7 @@ func TestPersonKeepsTheOwnerOfItsSub(t *testing.T) {
 
 // TestApproversRuleOnTheSubject checks that a rule of approvers tells the person for whom an agent passes a decision on.
 func TestApproversRuleOnTheSubject(t *testing.T) {
-	checked, err := celcompile.CompileApprovers(`subject.proven && subject.principal == "boss" && !caller.ownsTask`)
+	checked, err := celcompile.CompileApprovers("", `subject.proven && subject.principal == "boss" && !caller.ownsTask`)
 	if err != nil {
 		t.Fatal(err)
 	}

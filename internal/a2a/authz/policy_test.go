@@ -16,7 +16,7 @@ import (
 // cel compiles an expression as the operator does.
 func cel(tb testing.TB, text string) []byte {
 	tb.Helper()
-	checked, err := celcompile.Compile(text)
+	checked, err := celcompile.Compile("", text)
 	if err != nil {
 		tb.Fatalf("Compile(%s) error = %v", text, err)
 	}

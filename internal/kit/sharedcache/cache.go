@@ -95,6 +95,15 @@ func (c *Cache[T, K, V]) RemoveFunc(tenant T, remove func(K) bool) {
 	}
 }
 
+// Clear removes all entries.
+func (c *Cache[T, K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cost = 0
+	clear(c.entries)
+	clear(c.shares)
+}
+
 // Size returns the number of entries and their cost.
 func (c *Cache[T, K, V]) Size() (entries, cost int) {
 	c.mu.Lock()

@@ -17,10 +17,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/lru"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 // MaxSize is the maximum size of a schema in bytes. It is small compared with the maximum
@@ -28,8 +28,8 @@ import (
 const MaxSize = 64 << 10
 
 // checked caches the verdict on a schema by its SHA-256 hash, because every reconcile of an Agent
-// that is not in sync checks its schemas.
-var checked = lru.New(4096)
+// that is not in sync checks its schemas. The namespaces share it.
+var checked = sharedcache.New[string, [sha256.Size]byte, verdict](4096)
 
 // maxError bounds an error in bytes, because it can quote the schema.
 const maxError = 512
@@ -42,10 +42,16 @@ type verdict struct {
 
 // Budget bounds the work for the schemas of one Agent. Its zero value is the budget of an Agent of
 // which no schema was checked yet.
-type Budget struct{ nodes int }
+type Budget struct {
+	// Namespace is that of the Agent. It uses its share of the cached verdicts.
+	Namespace string
 
-// Check does the same as the function Check. It also returns an error if the schemas that were
-// checked with this budget have more than MaxTotalNodes values together.
+	nodes int
+}
+
+// Check returns an error if a schema of a skill is invalid or exceeds a bound, or if the schemas that were
+// checked with this budget have more than MaxTotalNodes values together. The error begins
+// with the name of the field.
 func (b *Budget) Check(details *a2av1alpha1.SkillDetails) error {
 	if err := b.check(details.InputSchema); err != nil {
 		return fmt.Errorf("inputSchema %w", err)
@@ -56,12 +62,6 @@ func (b *Budget) Check(details *a2av1alpha1.SkillDetails) error {
 	return nil
 }
 
-// Check returns an error if a schema of a skill is invalid or exceeds a bound. The error begins
-// with the name of the field.
-func Check(details *a2av1alpha1.SkillDetails) error {
-	return new(Budget).Check(details)
-}
-
 func (b *Budget) check(raw *runtime.RawExtension) error {
 	if raw == nil {
 		return nil
@@ -70,7 +70,7 @@ func (b *Budget) check(raw *runtime.RawExtension) error {
 		return fmt.Errorf("has %d bytes, the limit is %d", len(raw.Raw), MaxSize)
 	}
 	key := sha256.Sum256(raw.Raw)
-	known, ok := checked.Get(key)
+	v, ok := checked.Get(key)
 	if !ok {
 		document, nodes, err := read(raw.Raw)
 		if err == nil && b.nodes+nodes > MaxTotalNodes {
@@ -79,10 +79,9 @@ func (b *Budget) check(raw *runtime.RawExtension) error {
 		if err == nil {
 			err = compile(document)
 		}
-		known = verdict{nodes, clipped(err)}
-		checked.Add(key, known)
+		v = verdict{nodes, clipped(err)}
+		checked.Put(b.Namespace, key, v, 1)
 	}
-	v := known.(verdict)
 	b.nodes += v.nodes
 	if v.err == nil && b.nodes > MaxTotalNodes {
 		return errTotal

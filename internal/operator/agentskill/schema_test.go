@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 				details.InputSchema = &runtime.RawExtension{Raw: []byte(test.schema)}
 			}
 			for range 2 { // the second result comes from the cache
-				err := Check(details)
+				err := new(Budget).Check(details)
 				switch {
 				case err == nil && test.want != "":
 					t.Fatalf("accepted, want %q", test.want)
@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 				return
 			}
 			details.InputSchema, details.OutputSchema = nil, details.InputSchema
-			if err := Check(details); err == nil || !strings.HasPrefix(err.Error(), "output") {
+			if err := new(Budget).Check(details); err == nil || !strings.HasPrefix(err.Error(), "output") {
 				t.Errorf("as outputSchema: %v", err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestCheckIsBounded(t *testing.T) {
 		text = strings.Replace(text, "{", fmt.Sprintf(`{"$comment":"%d",`, unique), 1) // not in the cache
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
-		err := Check(&a2av1alpha1.SkillDetails{InputSchema: schema(text)})
+		err := new(Budget).Check(&a2av1alpha1.SkillDetails{InputSchema: schema(text)})
 		goruntime.ReadMemStats(&after)
 		if size := after.TotalAlloc - before.TotalAlloc; size > maxAllocated {
 			t.Errorf("Check(%.40q) allocates %d bytes; its error is %v", text, size, err)
@@ -140,8 +140,8 @@ func TestCheckSurvivesAPanic(t *testing.T) {
 func TestCheckOnce(t *testing.T) {
 	for _, text := range []string{`{"title":"once"}`, `{"title":1}`, `{"items":[` + repeated("", "[", "", "]", 70) + `]}`} {
 		details := &a2av1alpha1.SkillDetails{InputSchema: schema(text)}
-		_ = Check(details)
-		if allocations := testing.AllocsPerRun(10, func() { _ = Check(details) }); allocations > 8 {
+		_ = new(Budget).Check(details)
+		if allocations := testing.AllocsPerRun(10, func() { _ = new(Budget).Check(details) }); allocations > 8 {
 			t.Errorf("Check(%.40q) allocates %.0f times after the first call", text, allocations)
 		}
 	}
@@ -161,7 +161,7 @@ func TestBudget(t *testing.T) {
 			if i == 10 && (err == nil || !strings.HasPrefix(err.Error(), "inputSchema is too much: the schemas of the Agent have more than 20000 values")) {
 				t.Errorf("Budget.Check() = %v", err)
 			}
-			if err := Check(details); i == 10 && err != nil {
+			if err := new(Budget).Check(details); i == 10 && err != nil {
 				t.Errorf("Check() = %v", err)
 			}
 		}
@@ -175,7 +175,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
-		err := Check(&a2av1alpha1.SkillDetails{InputSchema: schema(text)})
+		err := new(Budget).Check(&a2av1alpha1.SkillDetails{InputSchema: schema(text)})
 		goruntime.ReadMemStats(&after)
 		if size := after.TotalAlloc - before.TotalAlloc; size > maxAllocated {
 			t.Errorf("%d bytes allocated", size)

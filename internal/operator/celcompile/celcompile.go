@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/utils/lru"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -66,8 +66,8 @@ func (m *ExpressionError) Error() string {
 }
 
 // compiled caches the results of compile by the SHA-256 hash of the expression, because a reconcile
-// of an Agent that is not in sync compiles its expressions again. A result has at most some 25 KiB.
-var compiled = lru.New(1024)
+// of an Agent that is not in sync compiles its expressions again. The namespaces share it. A result has at most some 25 KiB.
+var compiled = sharedcache.New[string, [sha256.Size]byte, result](1024)
 
 type result struct {
 	checked []byte
@@ -76,23 +76,23 @@ type result struct {
 
 // Compile returns the type-checked form of an expression over sidecarconfig.Variables. For a mistake in the
 // expression, the error is an *ExpressionError. Any other error is a failure of the
-// system. The caller must not modify the result, which the package caches.
-func Compile(text string) ([]byte, error) {
-	return cached(text, "calls", ofCalls, sidecarconfig.Variables)
+// system. The caller must not modify the result, which the package caches for the namespace.
+func Compile(namespace, text string) ([]byte, error) {
+	return cached(namespace, text, "calls", ofCalls, sidecarconfig.Variables)
 }
 
 // CompileApprovers does the same as Compile, for an expression over sidecarconfig.ApproverVariables.
-func CompileApprovers(text string) ([]byte, error) {
-	return cached(text, "approvers", ofApprovers, sidecarconfig.ApproverVariables)
+func CompileApprovers(namespace, text string) ([]byte, error) {
+	return cached(namespace, text, "approvers", ofApprovers, sidecarconfig.ApproverVariables)
 }
 
-func cached(text, use string, environment func() (*cel.Env, error), variables []string) ([]byte, error) {
+func cached(namespace, text, use string, environment func() (*cel.Env, error), variables []string) ([]byte, error) {
 	key := sha256.Sum256([]byte(use + "\x00" + text))
 	if known, ok := compiled.Get(key); ok {
-		return known.(result).checked, known.(result).err
+		return known.checked, known.err
 	}
 	checked, err := compile(text, environment, variables)
-	compiled.Add(key, result{checked, err})
+	compiled.Put(namespace, key, result{checked, err}, 1)
 	return checked, err
 }
 

@@ -40,7 +40,7 @@ func TestCompileNamesMistakes(t *testing.T) {
 		`"a".matches("(?-s:(?si-U)[B-𞥂])")`:                                          "a regular expression that ignores case must consist of ASCII characters",
 		`true` + strings.Repeat(" || [1].exists(a, true)", 17):                       "it has more than 16 macros, such as exists() or map(); split the rule",
 	} {
-		_, err := Compile(text)
+		_, err := Compile("", text)
 		mistake, ok := errors.AsType[*ExpressionError](err)
 		if !ok || !strings.Contains(mistake.Error(), want) {
 			t.Errorf("Compile(%.40q) error = %v, want %q", text, err, want)
@@ -52,12 +52,12 @@ func TestCompileNamesMistakes(t *testing.T) {
 // would change the sidecar configuration in each reconcile.
 func TestCompileIsDeterministic(t *testing.T) {
 	const text = `has(caller.claims.a) && caller.claims.groups.exists(g, g == "x" || g in ["a", "b"]) ? request.skill != "" : caller.namespace in ["c", "d"]`
-	first, err := Compile(text)
+	first, err := Compile("", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if next, err := Compile(text); err != nil || !bytes.Equal(first, next) {
+		if next, err := Compile("", text); err != nil || !bytes.Equal(first, next) {
 			t.Fatalf("Compile() differs, %v", err)
 		}
 	}
@@ -117,8 +117,8 @@ func filled(before, opening, middle, closing, after string) string {
 // TestCompileOnce checks that an expression is compiled once, whether it is valid or not.
 func TestCompileOnce(t *testing.T) {
 	for _, text := range []string{`caller.namespace == "once"`, `caller.namespace = "once"`} {
-		_, _ = Compile(text)
-		allocations := testing.AllocsPerRun(10, func() { _, _ = Compile(text) })
+		_, _ = Compile("", text)
+		allocations := testing.AllocsPerRun(10, func() { _, _ = Compile("", text) })
 		if allocations > 5 {
 			t.Errorf("Compile(%q) allocates %.0f times after the first call", text, allocations)
 		}

@@ -37,7 +37,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 		if r.Expression == "" {
 			continue
 		}
-		checked, err := celcompile.Compile(r.Expression)
+		checked, err := celcompile.Compile(agent.Namespace, r.Expression)
 		if mistake, ok := errors.AsType[*celcompile.ExpressionError](err); ok {
 			problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization,
 				"spec.access.authorization[%d].expression is not valid CEL: %v; correct the expression", i, mistake))

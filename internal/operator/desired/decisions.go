@@ -22,7 +22,7 @@ func configDecisions(in state.Agent, platform Platform) (*sidecarconfig.Decision
 	var problems []state.Problem
 	if model := agent.Spec.Model; model != nil && model.Approval != nil {
 		for i, text := range model.Approval.Approvers {
-			checked, err := celcompile.CompileApprovers(text)
+			checked, err := celcompile.CompileApprovers(agent.Namespace, text)
 			if mistake, ok := errors.AsType[*celcompile.ExpressionError](err); ok {
 				problems = append(problems, state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization,
 					"spec.model.approval.approvers[%d] is not valid CEL: %v; correct the expression", i, mistake))

@@ -61,7 +61,7 @@ func skillOrigins(in state.Agent) ([]origin, []state.Problem) {
 	skills := in.Skills
 	var origins []origin
 	var problems []state.Problem
-	var schemas agentskill.Budget
+	schemas := agentskill.Budget{Namespace: agent.Namespace}
 	for i, s := range agent.Spec.Skills {
 		place := fmt.Sprintf("spec.skills[%d]", i)
 		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place, agent.Namespace, &agent.Spec.Skills[i].SkillDetails})

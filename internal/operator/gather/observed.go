@@ -69,7 +69,7 @@ func (g *Gatherer) untrusted(ctx context.Context, skills state.Skills, schemas s
 }
 
 // NewFields remembers which fields of a newer CRD the specs set. Package memo describes it.
-type NewFields = memo.Memo[types.UID, SpecVersion, []string]
+type NewFields = memo.Memo[memo.Object, SpecVersion, []string]
 
 // SpecVersion is the version of a spec in the form of the installed CRD.
 type SpecVersion struct{ generation, revision int64 }
@@ -79,7 +79,7 @@ const maxNewFields = 16 << 10
 
 // NewNewFields returns an empty memo.
 func NewNewFields(passive clock.PassiveClock) *NewFields {
-	return memo.New[types.UID, SpecVersion, []string](maxNewFields, passive)
+	return memo.New[memo.Object, SpecVersion, []string](maxNewFields, passive)
 }
 
 // newFields returns the fields of a spec that only a newer CRD has. The cache does not have them, because its objects
@@ -90,7 +90,7 @@ func (g *Gatherer) newFields(ctx context.Context, kind string, object client.Obj
 		return nil, nil
 	}
 	version := SpecVersion{object.GetGeneration(), revision}
-	if known, found := g.NewFields.Get(object.GetUID(), version); found {
+	if known, found := g.NewFields.Get(memo.KeyOf(object), version); found {
 		return known, nil
 	}
 	list := &unstructured.UnstructuredList{}
@@ -107,7 +107,7 @@ func (g *Gatherer) newFields(ctx context.Context, kind string, object client.Obj
 		}
 		spec, _, _ := unstructured.NestedMap(list.Items[i].Object, "spec")
 		found := crdschema.SetNewFields(spec, fields)
-		g.NewFields.Put(object.GetUID(), version, found, time.Time{})
+		g.NewFields.Put(memo.KeyOf(object), version, found, time.Time{})
 		return found, nil
 	}
 	return nil, nil // the object was deleted

@@ -54,13 +54,13 @@ type PodWarnings struct {
 	live  client.Reader
 	clock clock.PassiveClock
 	reads readShares
-	known *memo.Memo[types.UID, struct{}, string]
+	known *memo.Memo[memo.Object, struct{}, string]
 }
 
 // NewPodWarnings returns a PodWarnings that reads from the API server by live.
 func NewPodWarnings(live client.Reader, passive clock.PassiveClock) *PodWarnings {
 	return &PodWarnings{
-		live: live, clock: passive, known: memo.New[types.UID, struct{}, string](maxWarnings, passive),
+		live: live, clock: passive, known: memo.New[memo.Object, struct{}, string](maxWarnings, passive),
 	}
 }
 
@@ -161,13 +161,13 @@ func (w *PodWarnings) of(ctx context.Context, pods []corev1.Pod) map[types.UID]s
 		if !waits || w.clock.Now().Sub(since) < state.StartGrace {
 			continue
 		}
-		text, known := w.known.Get(pod.UID, struct{}{})
+		text, known := w.known.Get(memo.KeyOf(pod), struct{}{})
 		if !known && w.reads.take(pod.Namespace, w.clock.Now()) {
 			var err error
 			if text, err = w.read(ctx, pod); err != nil {
 				log.FromContext(ctx).Error(err, "reading the events of a pod failed", "pod", client.ObjectKeyFromObject(pod))
 			}
-			w.known.Put(pod.UID, struct{}{}, text, w.clock.Now().Add(warningAge))
+			w.known.Put(memo.KeyOf(pod), struct{}{}, text, w.clock.Now().Add(warningAge))
 		}
 		if text != "" {
 			if warnings == nil {

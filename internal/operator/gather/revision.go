@@ -15,7 +15,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,16 +40,16 @@ const (
 // Revisions remembers the kept revisions that run in place of a spec. The content of a ControllerRevision is immutable.
 type Revisions struct {
 	clock clock.PassiveClock
-	read  *memo.Memo[types.UID, int64, *state.Revision]
+	read  *memo.Memo[memo.Object, int64, *state.Revision]
 	// tooMany has the Agents with more revisions than the operator reads: each read of them costs much.
-	tooMany *memo.Memo[types.UID, struct{}, error]
+	tooMany *memo.Memo[memo.Object, struct{}, error]
 }
 
 // NewRevisions returns Revisions.
 func NewRevisions(passive clock.PassiveClock) *Revisions {
 	return &Revisions{
-		clock: passive, read: memo.New[types.UID, int64, *state.Revision](maxRevisions, passive),
-		tooMany: memo.New[types.UID, struct{}, error](maxRevisions, passive),
+		clock: passive, read: memo.New[memo.Object, int64, *state.Revision](maxRevisions, passive),
+		tooMany: memo.New[memo.Object, struct{}, error](maxRevisions, passive),
 	}
 }
 
@@ -62,7 +61,7 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 		return nil, nil
 	}
 	if g.Revisions != nil {
-		if known, ok := g.Revisions.read.Get(agent.UID, number); ok {
+		if known, ok := g.Revisions.read.Get(memo.KeyOf(agent), number); ok {
 			return known, nil
 		}
 	}
@@ -85,7 +84,7 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 		if found.Content == nil {
 			expires = g.Revisions.clock.Now().Add(missingRevision)
 		}
-		g.Revisions.read.Put(agent.UID, number, found, expires)
+		g.Revisions.read.Put(memo.KeyOf(agent), number, found, expires)
 	}
 	return found, nil
 }
@@ -112,12 +111,12 @@ func (g *Gatherer) KeptRevisions(ctx context.Context, agent *a2av1alpha1.Agent, 
 	if g.Revisions == nil {
 		return KeptRevisions(ctx, g.Live, agent, content)
 	}
-	if err, known := g.Revisions.tooMany.Get(agent.UID, struct{}{}); known {
+	if err, known := g.Revisions.tooMany.Get(memo.KeyOf(agent), struct{}{}); known {
 		return nil, err
 	}
 	kept, err := KeptRevisions(ctx, g.Live, agent, content)
 	if errors.Is(err, pagedlist.ErrTooMany) {
-		g.Revisions.tooMany.Put(agent.UID, struct{}{}, err, g.Revisions.clock.Now().Add(RevisionsRecheck))
+		g.Revisions.tooMany.Put(memo.KeyOf(agent), struct{}{}, err, g.Revisions.clock.Now().Add(RevisionsRecheck))
 	}
 	return kept, err
 }

@@ -9,7 +9,8 @@
 // The first Get with another state, or after the expiry, removes the entry:
 // a later Get with the former state finds no entry. A lost entry (an eviction, a
 // restart of the manager) costs a request or some CPU time and never correctness, so
-// nothing is persisted.
+// nothing is persisted. The keys with a namespace share a Memo fairly: a namespace with many
+// entries evicts its own.
 //
 // A Memo compares states for equality. An entry of Writes is a write, and is valid while
 // the write is pending: Writes compares the resource version of the cached object with
@@ -100,26 +101,59 @@
 package memo
 
 import (
+	"cmp"
+	"math"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
-// table maps keys to entries. A full table evicts its least recently used entry.
+// Object is the key of an object whose namespace has a share of a memo.
+type Object struct {
+	namespace string
+	uid       types.UID
+}
+
+// KeyOf returns the key of an object.
+func KeyOf(o metav1.Object) Object { return Object{o.GetNamespace(), o.GetUID()} }
+
+// namespaceOf returns the namespace in a key, "" for a key of another type.
+func namespaceOf(key any) string {
+	switch k := key.(type) {
+	case Object:
+		return k.namespace
+	case types.NamespacedName:
+		return k.Namespace
+	default:
+		return ""
+	}
+}
+
+// table maps keys to entries. A full table evicts the least recently used entry of the namespace that has the most. Keys without a
+// namespace share one.
 type table[K comparable, E any] struct {
 	clock   clock.PassiveClock
-	entries *lru.Cache // it has a lock of its own
+	entries *sharedcache.Cache[string, K, *E] // it has a lock of its own
+}
+
+// newTable returns a table of at most size entries; 0 means no limit.
+func newTable[K comparable, E any](size int, passive clock.PassiveClock) table[K, E] {
+	return table[K, E]{clock: passive, entries: sharedcache.New[string, K, *E](cmp.Or(size, math.MaxInt))}
 }
 
 // get returns the entry of a key, or nil.
 func (t *table[K, E]) get(key K) *E {
-	found, _ := t.entries.Get(key)
-	entry, _ := found.(*E)
+	entry, _ := t.entries.Get(key)
 	return entry
 }
+
+func (t *table[K, E]) put(key K, entry *E) { t.entries.Put(namespaceOf(key), key, entry, 1) }
 
 // Drop removes the entry of a key.
 func (t *table[K, E]) Drop(key K) { t.entries.Remove(key) }
@@ -135,16 +169,15 @@ type entry[S comparable, V any] struct {
 	expires time.Time // zero for never
 }
 
-// New returns a Memo of at most size entries; 0 means no limit. A full Memo evicts its
-// least recently used entry.
+// New returns a Memo of at most size entries; 0 means no limit.
 func New[K, S comparable, V any](size int, passive clock.PassiveClock) *Memo[K, S, V] {
-	return &Memo[K, S, V]{table[K, entry[S, V]]{clock: passive, entries: lru.New(size)}}
+	return &Memo[K, S, V]{newTable[K, entry[S, V]](size, passive)}
 }
 
 // Put stores the value of a key for a state, and replaces the entry of the key. The value
 // is valid until expires; the zero time means no expiry.
 func (m *Memo[K, S, V]) Put(key K, state S, value V, expires time.Time) {
-	m.entries.Add(key, &entry[S, V]{state: state, value: value, expires: expires})
+	m.put(key, &entry[S, V]{state: state, value: value, expires: expires})
 }
 
 // Get returns the value of a key if its entry is valid. It removes the entry if the entry has
@@ -199,15 +232,14 @@ type sentWrite[V any] struct {
 	shown bool
 }
 
-// NewWrites returns Writes of at most size entries. Full Writes evict the least recently used
-// entry.
+// NewWrites returns Writes of at most size entries.
 func NewWrites[K comparable, V any](size int, passive clock.PassiveClock) *Writes[K, V] {
-	return &Writes[K, V]{table: table[K, sentWrite[V]]{clock: passive, entries: lru.New(size)}}
+	return &Writes[K, V]{table: newTable[K, sentWrite[V]](size, passive)}
 }
 
 // Put stores the write of a key, and replaces the earlier write of the key.
 func (w *Writes[K, V]) Put(key K, write Write[V]) {
-	w.entries.Add(key, &sentWrite[V]{Write: write, at: w.clock.Now()})
+	w.put(key, &sentWrite[V]{Write: write, at: w.clock.Now()})
 }
 
 // Pending returns the value of a key's write if the write is pending. cached is the

@@ -4,9 +4,12 @@
 package memo
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -65,5 +68,29 @@ func TestEntriesAreRemoved(t *testing.T) {
 	m.Clear()
 	if has("c") {
 		t.Error("Clear left an entry")
+	}
+}
+
+// A namespace with many objects evicts no entry of another one.
+func TestNamespacesShareAMemo(t *testing.T) {
+	byName := New[types.NamespacedName, int, string](10, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	byUID := New[Object, int, string](10, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
+	add := func(namespace, name string) (has func() bool) {
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		object := KeyOf(&metav1.ObjectMeta{Namespace: namespace, UID: types.UID(namespace + name)})
+		byName.Put(key, 1, "", time.Time{})
+		byUID.Put(object, 1, "", time.Time{})
+		return func() bool {
+			_, hasName := byName.Get(key, 1)
+			_, hasUID := byUID.Get(object, 1)
+			return hasName && hasUID
+		}
+	}
+	has := add("good", "a")
+	for i := range 100 {
+		add("bad", strconv.Itoa(i))
+	}
+	if !has() {
+		t.Error("another namespace has evicted the entry")
 	}
 }

@@ -113,7 +113,8 @@ func skillAccepted(skill *a2av1alpha1.AgentSkill, observed crdschema.Observed) v
 	if reason, message := crdschema.Untrusted(observed, skill.Generation); reason != "" {
 		return isFalse(reason, message)
 	}
-	if invalid := agentskill.Check(&skill.Spec.SkillDetails); invalid != nil {
+	schemas := agentskill.Budget{Namespace: skill.Namespace}
+	if invalid := schemas.Check(&skill.Spec.SkillDetails); invalid != nil {
 		return isFalse(a2av1alpha1.ReasonInvalidSchema, fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid))
 	}
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}
