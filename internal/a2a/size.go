@@ -142,3 +142,63 @@ func StringsSize(all []string) int {
 	}
 	return n
 }
+
+// EachValue calls visit for each JSON text of a message.
+func (m *Message) EachValue(visit func(text []byte)) {
+	if m == nil {
+		return
+	}
+	visit(m.Metadata)
+	eachValueOf(m.Parts, visit)
+}
+
+// EachValue calls visit for each JSON text of an artifact.
+func (a *Artifact) EachValue(visit func(text []byte)) {
+	visit(a.Metadata)
+	eachValueOf(a.Parts, visit)
+}
+
+// EachValue calls visit for each JSON text of a task; nil has none.
+func (t *Task) EachValue(visit func(text []byte)) {
+	if t == nil {
+		return
+	}
+	visit(t.Metadata)
+	t.Status.Message.EachValue(visit)
+	for i := range t.Artifacts {
+		t.Artifacts[i].EachValue(visit)
+	}
+	for _, m := range t.History {
+		m.EachValue(visit)
+	}
+}
+
+// EachValue calls visit for each JSON text of the tasks of a page.
+func (p *TaskPage) EachValue(visit func(text []byte)) {
+	for _, t := range p.Tasks {
+		t.EachValue(visit)
+	}
+}
+
+// EachValue calls visit for each JSON text of an event.
+func (e *Event) EachValue(visit func(text []byte)) {
+	switch {
+	case e.Task != nil:
+		e.Task.EachValue(visit)
+	case e.Artifact != nil:
+		visit(e.Artifact.Metadata)
+		e.Artifact.Artifact.EachValue(visit)
+	case e.Status != nil:
+		visit(e.Status.Metadata)
+		e.Status.Status.Message.EachValue(visit)
+	default:
+		e.Message.EachValue(visit)
+	}
+}
+
+func eachValueOf(parts []Part, visit func(text []byte)) {
+	for i := range parts {
+		visit(parts[i].Data)
+		visit(parts[i].Metadata)
+	}
+}

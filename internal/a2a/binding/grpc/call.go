@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 )
 
@@ -198,8 +199,21 @@ func respond[R interface{ Size() int }](h *Handler, c *call, appendTo func([]byt
 	if err != nil {
 		return err
 	}
-	size := result.Size()
+	size := encodedSize(result)
 	return h.answer(c, answerCost*size, func() []byte { return appendTo(make([]byte, 0, size), result) })
+}
+
+// encodedSize estimates the bytes of an object in protobuf. Size is that of its JSON: a list of numbers has up to 5.5 times as many bytes.
+func encodedSize(o interface{ Size() int }) int {
+	size := o.Size()
+	if of, ok := o.(interface{ EachValue(visit func(text []byte)) }); ok {
+		of.EachValue(func(text []byte) {
+			if len(text) > 0 {
+				size += pbwire.MaxSize(text) - len(text)
+			}
+		})
+	}
+	return size
 }
 
 // The names of the metadata that lists extensions, in 1.0 and in 0.3.

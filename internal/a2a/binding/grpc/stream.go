@@ -98,7 +98,7 @@ func (c *call) setLastEventID(seq uint64) {
 func (h *Handler) sendEvent(c *call, record *a2a.Record) error {
 	if !record.Cached(c.dialect.id) {
 		x := httpcall.Call{R: c.Request, Limits: h.Limits}
-		release, err := x.AnswerMemory().Reserve(c.Context(), record.Size())
+		release, err := x.AnswerMemory().Reserve(c.Context(), encodedSize(record))
 		if err != nil {
 			return err
 		}

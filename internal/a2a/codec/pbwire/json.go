@@ -6,6 +6,7 @@ package pbwire
 import (
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -269,20 +270,26 @@ func AppendObject(dst []byte, number protowire.Number, o a2a.Object) []byte {
 	if len(o) == 0 {
 		return dst
 	}
-	dst, at := Begin(dst, number)
-	dst = appendMembers(dst, jsonread.New(o))
-	return End(dst, at)
+	w := valueWriter{dst: dst}
+	begun := w.begin(number)
+	w.members(jsonread.New(o))
+	w.end(begun)
+	return w.finish()
 }
 
 // AppendMember appends one member to the content of a Struct. An empty value
 // becomes null.
 func AppendMember(dst []byte, name string, v a2a.Value) []byte {
-	return appendMember(dst, name, valueReader(v))
+	w := valueWriter{dst: dst}
+	w.member(name, valueReader(v))
+	return w.finish()
 }
 
 // AppendValue appends a Value field. An empty value becomes null.
 func AppendValue(dst []byte, number protowire.Number, v a2a.Value) []byte {
-	return appendField(dst, number, valueReader(v))
+	w := valueWriter{dst: dst}
+	w.field(number, valueReader(v))
+	return w.finish()
 }
 
 func valueReader(v a2a.Value) *jsonread.Reader {
@@ -292,49 +299,117 @@ func valueReader(v a2a.Value) *jsonread.Reader {
 	return jsonread.New(v)
 }
 
-func appendMembers(dst []byte, r *jsonread.Reader) []byte {
-	for name := range r.AllMembers() {
-		dst = appendMember(dst, string(name), r)
+// MaxSize returns the number of bytes that a JSON value of at most 256 MiB needs at most as a Value or a Struct. A number of one digit, with
+// its comma, needs 11.
+func MaxSize(text []byte) int {
+	const perValue = 10
+	size := len(text) + 2*perValue
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case ',', '[', '{':
+			size += perValue
+		}
+	}
+	return size
+}
+
+// valueWriter appends JSON values as messages. It leaves one byte for the length of each message, and makes room for longer lengths at the
+// end, once for all: End would move the content of a deep list at each level.
+type valueWriter struct {
+	dst []byte
+	// long has the messages whose length needs more than a byte. extra is the number of bytes that their lengths need in addition.
+	long  []begunMessage
+	extra int
+}
+
+// begunMessage is a message that begins at a position of valueWriter.dst.
+type begunMessage struct {
+	at, length int
+	// before is valueWriter.extra at its beginning.
+	before int
+}
+
+func (w *valueWriter) begin(number protowire.Number) begunMessage {
+	dst, at := Begin(w.dst, number)
+	w.dst = dst
+	return begunMessage{at: at, before: w.extra}
+}
+
+func (w *valueWriter) end(m begunMessage) {
+	m.length = len(w.dst) - m.at + w.extra - m.before
+	size := protowire.SizeVarint(uint64(m.length))
+	if size == 1 {
+		w.dst[m.at-1] = byte(m.length)
+		return
+	}
+	w.extra += size - 1
+	w.long = append(w.long, m)
+}
+
+// finish writes the lengths that need more than a byte, and returns the result.
+func (w *valueWriter) finish() []byte {
+	slices.SortFunc(w.long, func(a, b begunMessage) int { return a.at - b.at })
+	end := len(w.dst)
+	dst := slices.Grow(w.dst, w.extra)[:end+w.extra]
+	by := w.extra
+	for _, m := range slices.Backward(w.long) {
+		copy(dst[m.at+by:], dst[m.at:end])
+		end = m.at - 1
+		by -= protowire.SizeVarint(uint64(m.length)) - 1
+		protowire.AppendVarint(dst[end+by:end+by], uint64(m.length))
 	}
 	return dst
 }
 
-func appendMember(dst []byte, name string, r *jsonread.Reader) []byte {
-	dst, at := Begin(dst, structFields)
-	dst = protowire.AppendTag(dst, entryKey, protowire.BytesType)
-	dst = protowire.AppendString(dst, name)
-	dst = appendField(dst, entryValue, r)
-	return End(dst, at)
+func (w *valueWriter) members(r *jsonread.Reader) {
+	for name := range r.AllMembers() {
+		w.member(string(name), r)
+	}
 }
 
-// appendField appends a Value field with the next value of r.
-func appendField(dst []byte, number protowire.Number, r *jsonread.Reader) []byte {
-	dst, at := Begin(dst, number)
+func (w *valueWriter) member(name string, r *jsonread.Reader) {
+	begun := w.begin(structFields)
+	w.dst = protowire.AppendTag(w.dst, entryKey, protowire.BytesType)
+	w.dst = protowire.AppendString(w.dst, name)
+	w.field(entryValue, r)
+	w.end(begun)
+}
+
+// field appends a Value field with the next value of r.
+func (w *valueWriter) field(number protowire.Number, r *jsonread.Reader) {
+	begun := w.begin(number)
 	switch r.Kind() {
 	case '"':
-		dst = protowire.AppendTag(dst, valueString, protowire.BytesType)
-		dst = protowire.AppendString(dst, r.String())
+		w.dst = protowire.AppendTag(w.dst, valueString, protowire.BytesType)
+		w.dst = protowire.AppendString(w.dst, r.String())
 	case '0':
-		dst = protowire.AppendTag(dst, valueNumber, protowire.Fixed64Type)
-		dst = protowire.AppendFixed64(dst, math.Float64bits(double(r.Raw())))
+		w.dst = protowire.AppendTag(w.dst, valueNumber, protowire.Fixed64Type)
+		w.dst = protowire.AppendFixed64(w.dst, math.Float64bits(double(r.Raw())))
 	case 't', 'f':
-		dst = protowire.AppendTag(dst, valueBool, protowire.VarintType)
-		dst = protowire.AppendVarint(dst, protowire.EncodeBool(r.Bool()))
+		w.dst = protowire.AppendTag(w.dst, valueBool, protowire.VarintType)
+		w.dst = protowire.AppendVarint(w.dst, protowire.EncodeBool(r.Bool()))
 	case '{':
-		inner, within := Begin(dst, valueStruct)
-		dst = End(appendMembers(inner, r), within)
+		within := w.begin(valueStruct)
+		w.members(r)
+		w.end(within)
 	case '[':
-		inner, within := Begin(dst, valueList)
+		within := w.begin(valueList)
 		for range r.Elements() {
-			inner = appendField(inner, listValues, r)
+			w.field(listValues, r)
 		}
-		dst = End(inner, within)
+		w.end(within)
 	default:
 		r.Skip()
-		dst = protowire.AppendTag(dst, valueNull, protowire.VarintType)
-		dst = protowire.AppendVarint(dst, 0)
+		w.dst = protowire.AppendTag(w.dst, valueNull, protowire.VarintType)
+		w.dst = protowire.AppendVarint(w.dst, 0)
 	}
-	return End(dst, at)
+	w.end(begun)
 }
 
 // double returns the nearest finite double of a JSON number.

@@ -194,6 +194,52 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestLongValues compares nested lists of all lengths around those at which a length needs one more byte with the messages of protobuf.
+func TestLongValues(t *testing.T) {
+	for _, length := range []int{0, 5, 6, 9, 10, 11, 12, 13, 40, 1485, 1486, 1487, 1488, 1489, 1490} {
+		for depth := range 25 {
+			text := strings.Repeat("[", depth) + "[" + strings.TrimSuffix(strings.Repeat("1,", length), ",") + "]" + strings.Repeat(`,"a"]`, depth)
+			encoded := pbwire.AppendValue([]byte("before"), 5, a2a.Value(text))
+			var want structpb.Value
+			if err := protojson.Unmarshal([]byte(text), &want); err != nil {
+				t.Fatal(err)
+			}
+			content, err := proto.Marshal(&want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(encoded, pbwire.AppendBytes([]byte("before"), 5, content)) {
+				t.Errorf("a list of %d numbers in %d lists is encoded wrong", length, depth)
+			}
+			if most := pbwire.MaxSize([]byte(text)); len(content) > most {
+				t.Errorf("a list of %d numbers in %d lists has %d bytes, not at most %d", length, depth, len(content), most)
+			}
+		}
+	}
+}
+
+// TestMaxSize encodes values with small elements.
+func TestMaxSize(t *testing.T) {
+	for _, element := range []string{`1`, `""`, `"a"`, `null`, `true`, `[]`, `{}`, `[1]`, `{"":1}`, `{"a":{"":[1]}}`, `"\"\\,"`, `"[[[,,,"`} {
+		text := "[" + strings.Repeat(element+",", 10_000) + element + "]"
+		encoded := len(pbwire.AppendValue(nil, 5, a2a.Value(text)))
+		if most := pbwire.MaxSize([]byte(text)); encoded > most || most > 14*len(text) {
+			t.Errorf("elements %s: %d bytes of JSON, %d of protobuf, at most %d", element, len(text), encoded, most)
+		}
+	}
+}
+
+func BenchmarkAppendValue(b *testing.B) {
+	for _, depth := range []int{0, 24} {
+		text := a2a.Value(strings.Repeat("[", depth+1) + strings.Repeat("1,", 100_000) + "1" + strings.Repeat("]", depth+1))
+		b.Run(strconv.Itoa(depth), func(b *testing.B) {
+			for b.Loop() {
+				pbwire.AppendValue(nil, 5, text)
+			}
+		})
+	}
+}
+
 // TestNumbersBecomeDoubles checks that the value of a number becomes the nearest finite
 // double.
 func TestNumbersBecomeDoubles(t *testing.T) {
