@@ -6,6 +6,7 @@ package backend
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -23,7 +24,7 @@ func Answers(history []*a2a.Message, sent *a2a.Message, before *a2a.Task) []*a2a
 			}
 		}
 	}
-	var all []*a2a.Message
+	var all []Chunks
 	var last *a2a.Message
 	for _, m := range history[begin+1:] {
 		if IsFromClient(m, sent) || len(m.Parts) == 0 || isEarlier(m, before) {
@@ -31,13 +32,18 @@ func Answers(history []*a2a.Message, sent *a2a.Message, before *a2a.Task) []*a2a
 		}
 		switch n := len(all) - 1; {
 		case n < 0 || m.ID == "" || m.ID != last.ID:
-			all = append(all, m)
+			all = append(all, Chunks{})
+			all[n+1].Add(m)
 		case !reflect.DeepEqual(m.Parts, last.Parts):
-			all[n] = Join(all[n], m)
+			all[n].Add(m)
 		}
 		last = m
 	}
-	return all
+	var answers []*a2a.Message
+	for i := range all {
+		answers = append(answers, all[i].Message())
+	}
+	return answers
 }
 
 // IsFromClient reports whether a message that an agent has sent is one of its client: it has the role
@@ -67,19 +73,72 @@ func isEarlier(m *a2a.Message, before *a2a.Task) bool {
 	return said != nil && hasID(said) || slices.ContainsFunc(before.History, hasID)
 }
 
-// Join returns a message with the parts of two chunks of one message. Adjacent texts are one text.
-func Join(first, second *a2a.Message) *a2a.Message {
-	joined := *first
-	joined.Parts = slices.Clone(first.Parts)
-	for _, p := range second.Parts {
-		n := len(joined.Parts) - 1
-		if n >= 0 && isText(&joined.Parts[n]) && isText(&p) {
-			joined.Parts[n].Text += p.Text
-			continue
-		}
-		joined.Parts = append(joined.Parts, p)
+// Chunks are chunks of one message. The zero value has none.
+type Chunks struct {
+	joined *a2a.Message
+	// rest are further chunks, with no more memory than joined: to join each one at once would copy the whole text for each.
+	rest []*a2a.Message
+	// sizeJoined and sizeRest are their sizes.
+	sizeJoined, sizeRest int
+}
+
+// Add adds a chunk.
+func (c *Chunks) Add(chunk *a2a.Message) {
+	if c.joined == nil {
+		c.joined = chunk
+		c.sizeJoined = chunk.Size()
+		return
 	}
-	return &joined
+	c.rest = append(c.rest, chunk)
+	c.sizeRest += chunk.Size()
+	if c.sizeRest >= c.sizeJoined {
+		c.join()
+	}
+}
+
+// IsEmpty reports whether there are no chunks.
+func (c *Chunks) IsEmpty() bool { return c.joined == nil }
+
+// Message returns a message with the parts of all chunks, nil for none. Adjacent texts are one text.
+func (c *Chunks) Message() *a2a.Message {
+	c.join()
+	return c.joined
+}
+
+func (c *Chunks) join() {
+	if len(c.rest) == 0 {
+		return
+	}
+	joined := *c.joined
+	joined.Parts = slices.Clone(joined.Parts)
+	var text strings.Builder
+	for _, m := range c.rest {
+		for _, p := range m.Parts {
+			last := len(joined.Parts) - 1
+			if !isText(&p) || last < 0 || !isText(&joined.Parts[last]) {
+				setText(joined.Parts, &text)
+				joined.Parts = append(joined.Parts, p)
+				continue
+			}
+			if text.Len() == 0 {
+				text.WriteString(joined.Parts[last].Text)
+			}
+			text.WriteString(p.Text)
+		}
+	}
+	setText(joined.Parts, &text)
+	c.joined = &joined
+	c.rest = nil
+	c.sizeJoined = joined.Size()
+	c.sizeRest = 0
+}
+
+// setText replaces the text of the last part, unless the new text is empty.
+func setText(parts []a2a.Part, text *strings.Builder) {
+	if text.Len() > 0 {
+		parts[len(parts)-1].Text = text.String()
+		text.Reset()
+	}
 }
 
 // isText reports whether a part has a text and nothing else.

@@ -55,9 +55,10 @@ type relay struct {
 	// updates counts the updates of the task, without repeated ones.
 	updates int
 	output  output
-	// newest is the newest message of the agent in a status of this turn. Chunks with one id are
+	// newest is the newest message of the agent in a status of this turn, with the id newestID. Chunks with one id are
 	// joined.
-	newest *a2a.Message
+	newest   backend.Chunks
+	newestID string
 	// streamIncomplete is true once a stream ended before the end of the task. answering is
 	// true while the events come from the response to the message.
 	streamIncomplete, answering bool
@@ -148,7 +149,7 @@ func (r *relay) isEmptyEnd(s *a2a.Status) bool {
 
 // isSilent reports whether the turn has emitted no output of the agent.
 func (r *relay) isSilent() bool {
-	return r.newest == nil && !r.output.hasArtifact && !r.output.hasMessage
+	return r.newest.IsEmpty() && !r.output.hasArtifact && !r.output.hasMessage
 }
 
 // handleTask adds the changes of a whole task. If a resumed subscription begins with a task
@@ -329,7 +330,7 @@ func (r *relay) addStatus(u *a2a.StatusUpdate) {
 		r.output.messages[m.ID] = true
 		r.noteNewest(m)
 	} else if r.stopped() && !r.output.hasArtifact {
-		u.Status.Message = r.newest
+		u.Status.Message = r.newest.Message()
 	}
 	if u.Status.State > a2a.StateSubmitted {
 		r.attachNote(u)
@@ -340,13 +341,14 @@ func (r *relay) addStatus(u *a2a.StatusUpdate) {
 // noteNewest records a message of the agent in a status. A status that ends or pauses the task
 // without output gets the newest one, because many clients show only the message of this status.
 func (r *relay) noteNewest(m *a2a.Message) {
-	switch {
-	case len(m.Parts) == 0: // it has only metadata
-	case r.newest == nil || m.ID == "" || m.ID != r.newest.ID:
-		r.newest = m
-	default:
-		r.newest = backend.Join(r.newest, m)
+	if len(m.Parts) == 0 {
+		return // it has only metadata
 	}
+	if m.ID == "" || m.ID != r.newestID {
+		r.newest = backend.Chunks{}
+		r.newestID = m.ID
+	}
+	r.newest.Add(m)
 }
 
 // addArtifact adds an update of an artifact. It removes the artifact from knownArtifacts,
