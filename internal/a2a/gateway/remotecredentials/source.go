@@ -14,18 +14,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/kit/remotecredential"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 const (
-	// maxCached is the maximum number of cached credentials.
-	maxCached = 256
+	// maxCached bounds the cached credentials, in bytes. Each takes entryCost beside its texts.
+	maxCached = 1 << 20
+	entryCost = 2 << 10
 	// timeout bounds one request, and maxAnswer a response in bytes: a certificate chain with its key fits.
 	timeout   = 10 * time.Second
 	maxAnswer = 256 << 10
@@ -84,11 +85,8 @@ type Source struct {
 	options Options
 	getting singleflight.Group
 
-	mu     sync.Mutex
-	cached map[string]*entry
-	// used has the number of the last use of each cached entry, and uses the number of all uses.
-	used map[string]uint64
-	uses uint64
+	// cached is shared by the namespaces of the agents.
+	cached *sharedcache.Cache[string, string, *entry]
 }
 
 // entry is the last result for an agent. It is immutable.
@@ -103,7 +101,7 @@ type entry struct {
 
 // New returns an empty Source.
 func New(o Options) *Source {
-	return &Source{options: o, cached: map[string]*entry{}, used: map[string]uint64{}}
+	return &Source{options: o, cached: sharedcache.New[string, string, *entry](maxCached)}
 }
 
 // Get returns the credential of a remote agent, which is zero if the agent has none, for requests to an origin. user is the subject for whom the sidecar calls, nil for
@@ -171,35 +169,19 @@ func (s *Source) get(ctx context.Context, r remotecredential.Request) (*entry, e
 	}
 }
 
+// last returns the cached entry of a key, nil for none.
 func (s *Source) last(key string) *entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cached[key] != nil {
-		s.uses++
-		s.used[key] = s.uses
-	}
-	return s.cached[key]
+	last, _ := s.cached.Get(key)
+	return last
 }
 
-// put caches an entry. At the maximum it evicts the least recently used one.
-func (s *Source) put(key string, next *entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cached[key] == nil && len(s.cached) >= maxCached {
-		oldest := key
-		first := s.uses + 1
-		for other, at := range s.used {
-			if at < first {
-				oldest = other
-				first = at
-			}
-		}
-		delete(s.cached, oldest)
-		delete(s.used, oldest)
+// cost returns the memory of an entry, in bytes.
+func (e *entry) cost() int {
+	cost := entryCost + len(e.credential.Value) + len(e.credential.Certificate) + len(e.credential.PrivateKey)
+	if e.err != nil {
+		cost += len(e.err.Error())
 	}
-	s.uses++
-	s.used[key] = s.uses
-	s.cached[key] = next
+	return cost
 }
 
 // due reports whether the registry must be asked.
@@ -244,7 +226,7 @@ func (s *Source) renew(ctx context.Context, key string, r remotecredential.Reque
 	case answer.Static:
 		next.expires = now.Add(lostAge)
 	}
-	s.put(key, next)
+	s.cached.Put(r.Namespace, key, next, next.cost())
 	return next
 }
 

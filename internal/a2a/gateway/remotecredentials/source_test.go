@@ -198,24 +198,30 @@ func TestFailuresAreBoundedAndShowNoSecret(t *testing.T) {
 	}
 }
 
-// TestFullCacheKeepsWhatIsUsed fills the cache with credentials of many users. The registry is not asked again for those in use.
+// TestFullCacheKeepsWhatIsUsed fills the cache with large credentials of many users. The registry is not asked again for those in use,
+// also not for those of another namespace.
 func TestFullCacheKeepsWhatIsUsed(t *testing.T) {
-	registry := &service{status: 200, body: `{"header":"X-K","value":"x","expiresIn":60,"exchanges":true}`}
+	registry := &service{status: 200, body: `{"certificate":"` + strings.Repeat("x", 64<<10) + `","expiresIn":60,"exchanges":true}`}
 	source := newSource(registry)
-	get := func(token string) {
+	get := func(namespace, token string) {
 		t.Helper()
-		if _, err := source.Get(t.Context(), "team", "a", "https://a.example", &a2a.Subject{Principal: token, Credential: a2a.Credential(token)}, ""); err != nil {
+		if _, err := source.Get(t.Context(), namespace, "a", "https://a.example", &a2a.Subject{Principal: token, Credential: a2a.Credential(token)}, ""); err != nil {
 			t.Error(err)
 		}
 	}
-	const users = 3 * maxCached
-	get("in use")
+	const users = 64
+	get("other", "one")
+	get("team", "in use")
 	for i := range users {
-		get(fmt.Sprint(i))
-		get("in use")
+		get("team", fmt.Sprint(i))
+		get("team", "in use")
 	}
-	if n := registry.count(); n != users+2 || len(source.cached) != maxCached || len(source.used) != maxCached {
-		t.Errorf("%d requests for the agent and %d users; %d credentials are cached", n, users+1, len(source.cached))
+	get("other", "one")
+	if n := registry.count(); n != users+4 {
+		t.Errorf("%d requests for 2 agents and %d users", n, users+2)
+	}
+	if n, cost := source.cached.Size(); cost > maxCached || n < 8 {
+		t.Errorf("%d credentials with %d bytes are cached", n, cost)
 	}
 }
 
