@@ -26,13 +26,15 @@ import (
 const (
 	// keysInterval is the time between two successful fetches.
 	keysInterval = 5 * time.Minute
-	// keysPause is the minimum time between two fetches that tokens with unknown keys request.
-	// It is also the longest backoff after failures.
-	keysPause = time.Minute
+	// keysPause is the minimum time between two fetches that tokens with unknown keys request. Anyone can send such tokens, so it is also
+	// the longest time for which they delay the fetch of a new key.
+	keysPause = 10 * time.Second
 	// keysWait is how long a token with an unknown key waits for the fetch that it requests.
 	keysWait = 2 * time.Second
 	// keysRetry is the first delay of the exponential backoff after failures.
 	keysRetry = time.Second
+	// keysBackoff is the longest backoff.
+	keysBackoff = time.Minute
 	// keysTimeout bounds one request.
 	keysTimeout = 10 * time.Second
 	// maxKeysAge is the age at which keys are no longer used to verify tokens.
@@ -213,8 +215,10 @@ func (k *IssuerKeys) begin(asked bool) (pending chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running = true
-	if asked || k.pending != nil {
-		k.allowed = k.config.Now().Add(keysPause)
+	if asked && k.pending == nil {
+		k.pending = make(chan struct{})
+	}
+	if k.pending != nil {
 		select {
 		case <-k.requested:
 		default:
@@ -238,6 +242,7 @@ func (k *IssuerKeys) end(pending chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pending = nil
+	k.allowed = k.config.Now().Add(keysPause)
 	close(pending)
 }
 
@@ -270,7 +275,7 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 			retry = keysRetry
 		} else {
 			next = retry
-			retry = min(2*retry, keysPause)
+			retry = min(2*retry, keysBackoff)
 			k.config.Log.WarnContext(ctx, "fetching the keys of an issuer failed", "issuer", k.config.Source.Issuer, "retryIn", next, "error", err)
 		}
 		asked = k.pause(ctx, next)

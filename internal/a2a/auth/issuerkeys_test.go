@@ -165,7 +165,7 @@ func TestKeysAreUsedForAnHourWithoutTheIssuer(t *testing.T) {
 			t.Error("keys are used after the hour")
 		}
 		p.set(func(p *provider) { p.down = false })
-		time.Sleep(keysPause)
+		time.Sleep(keysBackoff)
 		synctest.Wait()
 		if k.current(time.Now()) != first {
 			t.Error("keys are not fetched a minute after the issuer answers again")
@@ -173,21 +173,32 @@ func TestKeysAreUsedForAnHourWithoutTheIssuer(t *testing.T) {
 	})
 }
 
-func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
-	s := newSigner(t)
+// TestForgedKeysDelayNewKeysLittle sends tokens of unknown keys all the time. A key that the issuer publishes meanwhile is known ten seconds
+// later, and the issuer is not asked more often than that.
+func TestForgedKeysDelayNewKeysLittle(t *testing.T) {
+	first, second := newSigner(t), newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
-		p := newProvider(s.keys(t))
+		p := newProvider(first.keys(t))
 		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
 		inBackground(t, k)
-		for range 3 * 60 {
-			for range 100 {
-				k.requestFetch(k.current(time.Now()))
+		former := k.current(time.Now())
+		forge := func(seconds int) {
+			for range seconds {
+				for range 100 {
+					k.requestFetch(k.current(time.Now()))
+				}
+				time.Sleep(time.Second)
 			}
-			time.Sleep(time.Second)
+			synctest.Wait()
 		}
-		synctest.Wait()
-		if n := len(p.asked); n != 5 {
-			t.Errorf("%d requests in three minutes, want the first, one at once and one a minute", n)
+		forge(2 * 60)
+		if n := len(p.asked); n > 14 {
+			t.Errorf("%d requests in two minutes, want the first, one at once and one each ten seconds", n)
+		}
+		p.set(func(p *provider) { p.answers[oidcKeys] = string(second.keys(t)) })
+		forge(10)
+		if k.current(time.Now()) == former {
+			t.Error("the new key is not known after ten seconds")
 		}
 	})
 }

@@ -414,7 +414,7 @@ func TestJWTFollowsTheKeysOfItsIssuer(t *testing.T) {
 }
 
 // TestIssuerSignsWithAKeyThatItHasJustPublished rotates the key of an issuer: all calls of that moment are accepted, after one fetch. If a token
-// with another key has caused a fetch less than a minute ago, calls are refused for the rest of the minute.
+// with another key has caused a fetch less than ten seconds ago, calls are refused until the next fetch.
 func TestIssuerSignsWithAKeyThatItHasJustPublished(t *testing.T) {
 	signers := []*signer{newSigner(t), newSigner(t), newSigner(t)}
 	synctest.Test(t, func(t *testing.T) {

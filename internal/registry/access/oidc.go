@@ -93,7 +93,7 @@ func NewOIDC(o OIDCOptions) *OIDC {
 }
 
 // Run fetches the keys of the issuer until ctx ends: every five minutes, and after a token that names an unknown key at
-// once, at most once a minute.
+// once, but not within ten seconds of the last such fetch.
 func (o *OIDC) Run(ctx context.Context) { o.keys.Run(ctx) }
 
 // issued reports whether the payload of a token names the issuer. It does not verify the token.
