@@ -231,11 +231,11 @@ func TestTokenCacheExpiresAndIsBounded(t *testing.T) {
 	if _, err := k.Authenticate(request("Bearer " + token)); err == nil {
 		t.Error("an expired token is still accepted")
 	}
-	for i := range 3 * maxVerified {
+	for i := range 2 * maxVerifiedBytes / callerBytes {
 		k.verified.put(fmt.Sprint(i), Caller{}, now.Add(time.Hour), now)
 	}
-	if n := len(k.verified.entries); n > maxVerified {
-		t.Errorf("%d tokens are cached, the limit is %d", n, maxVerified)
+	if n, _ := k.verified.entries.Size(); n > maxVerifiedBytes/callerBytes {
+		t.Errorf("%d tokens are cached", n)
 	}
 }
 

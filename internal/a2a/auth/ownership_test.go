@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -73,19 +74,23 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 	}
 }
 
-// TestCachedClaimsAreBounded checks that fewer tokens are cached if the tokens are long.
-func TestCachedClaimsAreBounded(t *testing.T) {
+// TestCallerEvictsNoTokensOfOthers caches many long tokens of one namespace, with claims of many small values. They are bounded by what they
+// take, and the token of another caller stays cached.
+func TestCallerEvictsNoTokensOfOthers(t *testing.T) {
 	c := newTokenCache()
-	claims := &authz.Claims{}
-	for i := range 3 * maxClaimsBytes / maxToken {
-		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
-		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
+	c.put("quiet", Caller{Owner: "system:serviceaccount:quiet:a"}, noon.Add(time.Hour), noon)
+	claims := `{"a":[{}` + strings.Repeat(",{}", maxToken/6) + `]}`
+	payload := base64.RawURLEncoding.EncodeToString([]byte(claims))
+	const tokens = 100
+	for i := range tokens {
+		owner := a2a.Owner(fmt.Sprintf("system:serviceaccount:crowded:%d", i))
+		c.put(fmt.Sprintf("%d.%s.x", i, payload), Caller{Owner: owner, Claims: &authz.Claims{}}, noon.Add(time.Hour), noon)
 	}
-	sum := 0
-	for _, entry := range c.entries {
-		sum += entry.claimsBytes
+	if !c.has("quiet", noon) {
+		t.Error("the token of another caller is evicted")
 	}
-	if sum != c.claimsBytes || sum > maxClaimsBytes || sum < maxClaimsBytes/2 {
-		t.Errorf("%d bytes of claims are cached, %d by the counter, the limit is %d", sum, c.claimsBytes, maxClaimsBytes)
+	entries, cost := c.entries.Size()
+	if least := (entries - 1) * 300 * len(claims) / 3; cost > maxVerifiedBytes || cost < least || entries < 3 || entries > tokens/2 {
+		t.Errorf("%d tokens cost %d bytes, want %d at least", entries, cost, least)
 	}
 }

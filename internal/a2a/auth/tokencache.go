@@ -5,43 +5,42 @@ package auth
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
-// Limits of the cache: the number of entries, and the time for which an entry is used.
-// This time is shorter than the lifetime of most tokens, so that the signature of a token
-// is verified again from time to time.
+// maxVerifyAge is the time for which an entry is used. It is shorter than the lifetime of most tokens, so that the signature of a token is
+// verified again from time to time.
+const maxVerifyAge = 5 * time.Minute
+
+// maxVerifiedBytes bounds the cost of the entries, in bytes. callerBytes is the cost of an entry besides its token and its claims.
 const (
-	maxVerified  = 4096
-	maxVerifyAge = 5 * time.Minute
-	// maxClaimsBytes bounds the total length of the tokens with cached claims, in bytes.
-	maxClaimsBytes = 4 << 20
+	maxVerifiedBytes = 8 << 20
+	callerBytes      = 1 << 10
 )
 
 // tokenCache caches callers by their verified token, so that the signature of a frequent
 // caller's token is not verified for each request. It stores hashes of tokens, and no
-// rejected token. It is safe for concurrent use.
+// rejected token. The callers share it by a2a.Owner.Share, so that nobody evicts the tokens of others with many or with long ones. It is safe
+// for concurrent use.
 type tokenCache struct {
-	mu      sync.RWMutex
-	entries map[[sha256.Size]byte]verifiedToken
-	// claimsBytes is the sum of the field claimsBytes of all entries.
-	claimsBytes int
+	entries *sharedcache.Cache[string, [sha256.Size]byte, verifiedToken]
 }
 
 type verifiedToken struct {
 	caller Caller
 	// until is the time from which get ignores the entry. expiry is the expiry of the token.
 	until, expiry time.Time
-	// claimsBytes is the length of the token in bytes if its claims or its subject are cached, and 0
-	// otherwise.
-	claimsBytes int
 }
 
 func newTokenCache() *tokenCache {
-	return &tokenCache{entries: map[[sha256.Size]byte]verifiedToken{}}
+	return &tokenCache{sharedcache.New[string, [sha256.Size]byte, verifiedToken](maxVerifiedBytes)}
 }
 
 // authenticate returns the caller of the bearer token of a request. If the cache does not
@@ -75,10 +74,7 @@ func (c *tokenCache) verifiedBefore(r *http.Request, now time.Time) (Credential,
 }
 
 func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
-	key := sha256.Sum256([]byte(token))
-	c.mu.RLock()
-	entry, ok := c.entries[key]
-	c.mu.RUnlock()
+	entry, ok := c.entries.Get(sha256.Sum256([]byte(token)))
 	if !ok || !now.Before(entry.until) {
 		return Caller{}, false
 	}
@@ -87,10 +83,7 @@ func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
 
 // has reports whether a token was verified before and has not expired. It ignores until.
 func (c *tokenCache) has(token string, now time.Time) bool {
-	key := sha256.Sum256([]byte(token))
-	c.mu.RLock()
-	entry, ok := c.entries[key]
-	c.mu.RUnlock()
+	entry, ok := c.entries.Get(sha256.Sum256([]byte(token)))
 	return ok && now.Before(entry.expiry)
 }
 
@@ -99,39 +92,22 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 	if expiry.Before(until) {
 		until = expiry
 	}
-	key := sha256.Sum256([]byte(token))
-	size := 0
-	if caller.Claims != nil || caller.Subject != nil {
-		size = len(token)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.entries) >= maxVerified || c.claimsBytes+size > maxClaimsBytes {
-		c.shrink(now)
-	}
-	c.claimsBytes += size - c.entries[key].claimsBytes
-	c.entries[key] = verifiedToken{caller: caller, until: until, expiry: expiry, claimsBytes: size}
+	c.entries.Put(caller.Owner.Share(), sha256.Sum256([]byte(token)), verifiedToken{caller, until, expiry}, costOf(token, &caller))
 }
 
-// shrink evicts expired entries, and then entries in random order until a quarter of the
-// cache is free. c.mu must be held.
-func (c *tokenCache) shrink(now time.Time) {
-	for key, entry := range c.entries {
-		if !now.Before(entry.until) {
-			c.evict(key, entry)
-		}
+// costOf returns the bytes that the entry of a token takes, by estimate.
+func costOf(token string, caller *Caller) int {
+	cost := callerBytes + len(token)
+	if caller.Claims == nil && caller.Subject == nil {
+		return cost
 	}
-	for key, entry := range c.entries {
-		if len(c.entries) <= maxVerified*3/4 && c.claimsBytes <= maxClaimsBytes*3/4 {
-			return
-		}
-		c.evict(key, entry)
+	_, payload, _ := strings.Cut(token, ".")
+	payload, _, _ = strings.Cut(payload, ".")
+	claims, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return cost // the token was verified, so it has a payload
 	}
-}
-
-func (c *tokenCache) evict(key [sha256.Size]byte, entry verifiedToken) {
-	c.claimsBytes -= entry.claimsBytes
-	delete(c.entries, key)
+	return cost + int(jsonweight.Of(claims, 0))
 }
 
 // keyedCache caches the callers whose credentials the current keys have verified. New

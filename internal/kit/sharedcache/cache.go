@@ -9,23 +9,36 @@ package sharedcache
 import (
 	"container/list"
 	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/ranking"
 )
 
 // Cache has the last values of keys. A full cache evicts the least recently used entry of the tenant that uses the most
-// of it, so that no tenant evicts the entries of another one that uses less. It is safe for concurrent use.
+// of it, so that no tenant evicts the entries of another one that uses less. Of tenants that use as much, it is the one with the least recently used
+// entry. It is safe for concurrent use.
 type Cache[T, K comparable, V any] struct {
 	maxCost int
 
 	mu      sync.Mutex
 	cost    int
 	entries map[K]*list.Element
-	shares  map[T]*share
+	shares  map[T]*share[T, K, V]
+	// byCost has the shares, the one of which an entry is evicted first. uses counts the uses of entries.
+	byCost *ranking.Ranking[*share[T, K, V]]
+	uses   uint64
 }
 
 // share has the entries of one tenant, the least recently used one first.
-type share struct {
+type share[T, K comparable, V any] struct {
 	cost  int
 	order list.List
+	place *ranking.Place[*share[T, K, V]]
+}
+
+func (s *share[T, K, V]) oldest() *entry[T, K, V] { return entryOf[T, K, V](s.order.Front()) }
+
+func (s *share[T, K, V]) isBefore(other *share[T, K, V]) bool {
+	return s.cost > other.cost || s.cost == other.cost && s.oldest().used < other.oldest().used
 }
 
 type entry[T, K comparable, V any] struct {
@@ -33,11 +46,18 @@ type entry[T, K comparable, V any] struct {
 	key    K
 	value  V
 	cost   int
+	// used is the number of the last use.
+	used uint64
+}
+
+func entryOf[T, K comparable, V any](element *list.Element) *entry[T, K, V] {
+	return element.Value.(*entry[T, K, V]) // the lists have nothing else
 }
 
 // New returns a Cache whose entries cost at most maxCost.
 func New[T, K comparable, V any](maxCost int) *Cache[T, K, V] {
-	return &Cache[T, K, V]{maxCost: maxCost, entries: map[K]*list.Element{}, shares: map[T]*share{}}
+	byCost := ranking.New((*share[T, K, V]).isBefore)
+	return &Cache[T, K, V]{maxCost: maxCost, entries: map[K]*list.Element{}, shares: map[T]*share[T, K, V]{}, byCost: byCost}
 }
 
 // Get returns the value of a key, and false if there is none.
@@ -48,8 +68,12 @@ func (c *Cache[T, K, V]) Get(key K) (value V, found bool) {
 	if !found {
 		return value, false
 	}
-	e := c.entryOf(element)
-	c.shares[e.tenant].order.MoveToBack(element)
+	e := entryOf[T, K, V](element)
+	c.uses++
+	e.used = c.uses
+	s := c.shares[e.tenant]
+	s.order.MoveToBack(element)
+	c.byCost.Moved(s.place)
 	return e.value, true
 }
 
@@ -60,14 +84,20 @@ func (c *Cache[T, K, V]) Put(tenant T, key K, value V, cost int) {
 	c.remove(key)
 	s := c.shares[tenant]
 	if s == nil {
-		s = &share{}
+		s = &share[T, K, V]{}
 		c.shares[tenant] = s
 	}
-	c.entries[key] = s.order.PushBack(&entry[T, K, V]{tenant, key, value, cost})
+	c.uses++
+	c.entries[key] = s.order.PushBack(&entry[T, K, V]{tenant, key, value, cost, c.uses})
 	s.cost += cost
 	c.cost += cost
+	if s.place == nil {
+		s.place = c.byCost.Add(s)
+	} else {
+		c.byCost.Moved(s.place)
+	}
 	for c.cost > c.maxCost {
-		c.evict()
+		c.remove(c.byCost.First().oldest().key)
 	}
 }
 
@@ -88,7 +118,7 @@ func (c *Cache[T, K, V]) RemoveFunc(tenant T, remove func(K) bool) {
 	}
 	for element := s.order.Front(); element != nil; {
 		next := element.Next()
-		if key := c.entryOf(element).key; remove(key) {
+		if key := entryOf[T, K, V](element).key; remove(key) {
 			c.remove(key)
 		}
 		element = next
@@ -102,6 +132,7 @@ func (c *Cache[T, K, V]) Clear() {
 	c.cost = 0
 	clear(c.entries)
 	clear(c.shares)
+	c.byCost = ranking.New((*share[T, K, V]).isBefore)
 }
 
 // Size returns the number of entries and their cost.
@@ -111,34 +142,22 @@ func (c *Cache[T, K, V]) Size() (entries, cost int) {
 	return len(c.entries), c.cost
 }
 
-// evict removes one entry. The caller holds the lock.
-func (c *Cache[T, K, V]) evict() {
-	var largest *share
-	for _, s := range c.shares {
-		if largest == nil || s.cost > largest.cost {
-			largest = s
-		}
-	}
-	c.remove(c.entryOf(largest.order.Front()).key)
-}
-
 // remove removes the entry of a key. The caller holds the lock.
 func (c *Cache[T, K, V]) remove(key K) {
 	element, found := c.entries[key]
 	if !found {
 		return
 	}
-	e := c.entryOf(element)
+	e := entryOf[T, K, V](element)
 	s := c.shares[e.tenant]
 	s.order.Remove(element)
 	s.cost -= e.cost
 	c.cost -= e.cost
 	delete(c.entries, key)
-	if s.order.Len() == 0 {
-		delete(c.shares, e.tenant)
+	if s.order.Len() > 0 {
+		c.byCost.Moved(s.place)
+		return
 	}
-}
-
-func (*Cache[T, K, V]) entryOf(element *list.Element) *entry[T, K, V] {
-	return element.Value.(*entry[T, K, V]) // the lists have nothing else
+	c.byCost.Remove(s.place)
+	delete(c.shares, e.tenant)
 }

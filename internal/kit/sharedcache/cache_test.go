@@ -37,3 +37,38 @@ func TestTenantEvictsItsOwnEntries(t *testing.T) {
 		t.Errorf("after an entry that is too large: %d entries cost %d", entries, cost)
 	}
 }
+
+func TestOfEqualTenantsTheLeastRecentlyUsedEntryIsEvicted(t *testing.T) {
+	c := New[string, int, string](2)
+	c.Put("a", 1, "x", 1)
+	c.Put("b", 2, "x", 1)
+	c.Get(1)
+	c.Put("c", 3, "x", 1)
+	for key, want := range map[int]bool{1: true, 2: false, 3: true} {
+		if _, found := c.Get(key); found != want {
+			t.Errorf("key %d is cached: %t, want %t", key, found, want)
+		}
+	}
+}
+
+func TestClearedCacheIsEmpty(t *testing.T) {
+	c := New[string, int, string](2)
+	for range 2 {
+		for key := range 4 {
+			c.Put("a", key, "x", 1)
+		}
+		c.Clear()
+		if entries, cost := c.Size(); entries != 0 || cost != 0 {
+			t.Errorf("%d entries cost %d", entries, cost)
+		}
+	}
+}
+
+// BenchmarkPutOfManyTenants fills a cache that 10,000 tenants share: each Put evicts an entry.
+func BenchmarkPutOfManyTenants(b *testing.B) {
+	const tenants = 10_000
+	c := New[int, int, string](tenants)
+	for key := 0; b.Loop(); key++ {
+		c.Put(key%tenants, key, "x", 1)
+	}
+}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -80,9 +79,9 @@ type AuthenticatorOptions struct {
 type Authenticator struct {
 	options AuthenticatorOptions
 	// accepted and refused are separate caches, so that refused tokens do not evict accepted ones. The tenants of callers
-	// share accepted. The keys of refused are tokenDigests.
+	// share accepted. The addresses of clients share refused, whose values are the times until which the tokens are refused.
 	accepted *sharedcache.Cache[string, tokenDigest, acceptedToken]
-	refused  *cache.LRUExpireCache
+	refused  *sharedcache.Cache[a2a.AccountingPrincipal, tokenDigest, time.Time]
 	flights  singleflight.Group
 	// verifications bounds the verifications of tokens.
 	verifications *limit.Verifications
@@ -101,7 +100,7 @@ func NewAuthenticator(o AuthenticatorOptions) *Authenticator {
 	return &Authenticator{
 		options:       o,
 		accepted:      sharedcache.New[string, tokenDigest, acceptedToken](rememberedTokens),
-		refused:       cache.NewLRUExpireCacheWithClock(rememberedTokens, o.Clock),
+		refused:       sharedcache.New[a2a.AccountingPrincipal, tokenDigest, time.Time](rememberedTokens),
 		verifications: limit.NewVerifications(limitedAddresses, wrongTokens),
 	}
 }
@@ -126,7 +125,7 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	if found && age < acceptedLifetime {
 		return accepted.caller, true, nil
 	}
-	if _, found := a.refused.Get(key); found {
+	if until, found := a.refused.Get(key); found && a.options.Clock.Now().Before(until) {
 		return Caller{}, false, nil
 	}
 	// The tokens of the issuer are not in accepted and refused. OIDC has its own cache of verified
@@ -219,7 +218,7 @@ func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token string, 
 		default:
 			a.verifications.Fail(address, a.options.Clock.Now())
 			a.accepted.Remove(key)
-			a.refused.Add(key, nil, refusedLifetime)
+			a.refused.Put(address, key, a.options.Clock.Now().Add(refusedLifetime), 1)
 			return (*Caller)(nil), nil
 		}
 	})

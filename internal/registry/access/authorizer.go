@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/sharedcache"
 )
 
 const (
@@ -126,12 +127,12 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 		// put stores the decisions that this call has made, so that the next call need not make
 		// them again.
 		maps.Copy(former, r.decisions)
-		a.callers.put(c.fingerprint, nil, former, denied)
+		a.callers.put(&c, nil, former, denied)
 		return nil, err
 	}
 	set.changed = changed
 	set.until = r.until()
-	a.callers.put(c.fingerprint, set, r.decisions, r.takeDenials())
+	a.callers.put(&c, set, r.decisions, r.takeDenials())
 	return set, nil
 }
 
@@ -260,9 +261,10 @@ func (r *resolution) until() time.Time {
 
 const (
 	// maxCallers bounds the callers in memory, and maxDecisions the decisions about all callers
-	// together. The least recently seen callers are evicted first (LRU).
-	maxCallers   = 16384
-	maxDecisions = 1 << 18
+	// together. A caller counts for decisionsOfCaller at least.
+	maxCallers        = 16384
+	maxDecisions      = 1 << 18
+	decisionsOfCaller = maxDecisions / maxCallers
 )
 
 // decision is the outcome of a review.
@@ -290,14 +292,13 @@ func (d denials) decision(right Right) (decision, bool) {
 	return decision{until: d.until}, found && right.Namespace != ""
 }
 
-// knownCallers stores the sets and decisions of a bounded number of callers (LRU). A request that
+// knownCallers stores the sets and decisions of a bounded number of callers. A request that
 // has the Set of an evicted caller can continue to use it.
 type knownCallers struct {
 	mu sync.Mutex
-	// byCaller has a knownCaller for each fingerprint.
-	byCaller *lru.Cache
-	// total is the number of decisions of all callers, without denials.
-	total int
+	// byCaller has a knownCaller for each fingerprint. Tenants share it. The cost of a caller is the number of its decisions without denials, and
+	// at least decisionsOfCaller.
+	byCaller *sharedcache.Cache[string, string, knownCaller]
 	// reviewed are the namespaces of the last denials.
 	reviewed []string
 	// changed is closed by the next call of markAllStale, which makes a new channel. All Sets that
@@ -314,9 +315,7 @@ type knownCaller struct {
 }
 
 func newKnownCallers() *knownCallers {
-	k := &knownCallers{changed: make(chan struct{})}
-	k.byCaller = lru.NewWithEvictionFunc(maxCallers, func(_ lru.Key, known any) { k.total -= len(known.(knownCaller).decisions) })
-	return k
+	return &knownCallers{changed: make(chan struct{}), byCaller: sharedcache.New[string, string, knownCaller](maxDecisions)}
 }
 
 // current returns the set of a caller, or nil if there is none or the set is stale.
@@ -327,7 +326,7 @@ func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	if !found {
 		return nil
 	}
-	if set := known.(knownCaller).set; set != nil && !set.IsStale(now) {
+	if set := known.set; set != nil && !set.IsStale(now) {
 		return set
 	}
 	return nil
@@ -341,26 +340,22 @@ func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision,
 	defer k.mu.Unlock()
 	former = map[Right]decision{}
 	if known, found := k.byCaller.Get(fingerprint); found {
-		maps.Copy(former, known.(knownCaller).decisions)
-		denied = known.(knownCaller).denied
+		maps.Copy(former, known.decisions)
+		denied = known.denied
 	}
 	return former, denied, k.changed
 }
 
 // put stores the set of a caller, its decisions and its denials.
-func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision, denied denials) {
+func (k *knownCallers) put(c *Caller, set *Set, decisions map[Right]decision, denied denials) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if slices.Equal(denied.reviewed, k.reviewed) {
 		denied.reviewed = k.reviewed
 	}
 	k.reviewed = denied.reviewed
-	k.byCaller.Remove(fingerprint) // Remove subtracts the former decisions from total, which Add alone would not
-	k.byCaller.Add(fingerprint, knownCaller{set, decisions, denied})
-	k.total += len(decisions)
-	for k.byCaller.Len() > 1 && k.total > maxDecisions {
-		k.byCaller.RemoveOldest()
-	}
+	cost := min(max(len(decisions), decisionsOfCaller), maxDecisions)
+	k.byCaller.Put(c.Tenant(), c.fingerprint, knownCaller{set, decisions, denied}, cost)
 }
 
 // markAllStale makes all sets stale, including those of evicted callers. The stored decisions do
