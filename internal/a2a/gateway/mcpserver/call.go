@@ -49,6 +49,9 @@ func (t *tools) callAgent(ctx context.Context, r *mcp.CallToolRequest) (*result,
 	if err != nil {
 		return nil, err
 	}
+	if !isProgressToken(r.Params.GetProgressToken()) {
+		return nil, a2a.InvalidParams("_meta.progressToken", fmt.Sprintf("must be a number, or a text of at most %d bytes", maxProgressToken))
+	}
 	reservation := &limit.Reservation{}
 	defer reservation.Release()
 	notify := newProgress(ctx, r)

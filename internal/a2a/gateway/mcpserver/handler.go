@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -28,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 const (
@@ -195,11 +197,32 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // includes the text in the SDK and the decoded arguments.
 const copies = 1
 
+const (
+	// maxWeight bounds what a request takes besides the arguments of a tool when the SDK decodes it (jsonweight), in bytes.
+	maxWeight = 256 << 10
+	// maxOpening bounds a request that opens a session, in bytes: the session remembers it.
+	maxOpening = 64 << 10
+)
+
+// check returns an error for a request of which the SDK would decode or remember more than the body costs.
+func check(call *httpcall.Call, text []byte) error {
+	if jsonweight.Except(text, maxWeight, "arguments", "params") > maxWeight {
+		return a2a.InvalidParams("params", "has too many values outside of the arguments of the tool, such as in _meta")
+	}
+	if opens := call.R.Header.Get(headerSession) == "" && call.R.Header.Get(headerVersion) < sessionless; opens && len(text) > maxOpening {
+		return a2a.InvalidParams("params", fmt.Sprintf("has more than %d bytes in a request that opens a session", maxOpening))
+	}
+	return nil
+}
+
 // read replaces the body of a request by a body in memory. It charges the budget for the
 // body and its copies until the call is released. If it returns false, it has denied the
 // request, or the client has disconnected.
 func read(call *httpcall.Call) bool {
 	text, err := call.Body()
+	if err == nil {
+		err = check(call, text)
+	}
 	if err == nil {
 		err = call.Charge(copies * int64(len(text)))
 	}

@@ -99,12 +99,21 @@ func (f *fixture) awaitRelease(t *testing.T) {
 // post sends a body that is not a request of the SDK.
 func (f *fixture) post(t *testing.T, body io.Reader) (status int, text string) {
 	t.Helper()
+	return f.postAs(t, "", body)
+}
+
+// postAs is post with a version in the header of the request, "" for none.
+func (f *fixture) postAs(t *testing.T, version string, body io.Reader) (status int, text string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
+	if version != "" {
+		r.Header.Set(headerVersion, version)
+	}
 	response, err := f.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -506,5 +515,38 @@ func TestWritesAreBounded(t *testing.T) {
 	w := &boundedWriter{ResponseWriter: s, control: http.NewResponseController(s), timeout: time.Second, now: time.Now}
 	if _, err := w.Write([]byte("x")); err == nil || s.deadlines != 2 {
 		t.Errorf("%v after %d deadlines", err, s.deadlines)
+	}
+}
+
+// TestRequestIsSmallBesidesItsArguments sends requests whose _meta decodes to much more than its text, and one that its session would remember.
+// The arguments of a tool, which stay text, may have as many values.
+func TestRequestIsSmallBesidesItsArguments(t *testing.T) {
+	f := newFixture(t, func(http.ResponseWriter, *http.Request) {})
+	values := strings.Repeat(`{},`, 100_000) + `{}`
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + ToolGet + `",` + params + `}}`
+	}
+	for name, test := range map[string]struct{ body, version, want string }{
+		"values in _meta":     {call(`"_meta":{"x":[` + values + `]}`), sessionless, "too many values"},
+		"values in arguments": {call(`"arguments":{"x":[` + values + `]}`), sessionless, "protocolVersion"}, // the SDK misses it
+		"a large opening":     {`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"` + strings.Repeat("x", maxOpening) + `"}}`, "", "opens a session"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, text := f.postAs(t, test.version, strings.NewReader(test.body))
+			if status != http.StatusBadRequest || !strings.Contains(text, test.want) {
+				t.Errorf("%d %.300s, want 400 because of %s", status, text, test.want)
+			}
+		})
+	}
+}
+
+func TestProgressTokenIsBounded(t *testing.T) {
+	f := newFixture(t, func(http.ResponseWriter, *http.Request) { t.Error("the agent is called") })
+	s := f.connect(t, "2025-11-25")
+	params := &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}}
+	params.SetProgressToken(strings.Repeat("x", maxProgressToken+1))
+	r, err := s.CallTool(t.Context(), params)
+	if err != nil || !r.IsError || !strings.Contains(fmt.Sprint(r.Content[0].(*mcp.TextContent).Text), "progressToken") {
+		t.Errorf("%v, %+v", err, r)
 	}
 }

@@ -24,7 +24,21 @@ const (
 	// silentInterval is the longest time without a notification: clients give up after 30 s or
 	// more without progress.
 	silentInterval = 20 * time.Second
+	// maxProgressToken is the maximum length of the token of a request that each of its notifications repeats, in bytes.
+	maxProgressToken = 256
 )
+
+// isProgressToken reports whether a request may have a progress token; nil for none.
+func isProgressToken(token any) bool {
+	switch token := token.(type) {
+	case nil, float64:
+		return true
+	case string:
+		return len(token) <= maxProgressToken
+	default:
+		return false
+	}
+}
 
 // progress sends the events of a task as progress notifications of an MCP request. It sends
 // none if the client did not request progress.
