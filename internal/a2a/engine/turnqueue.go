@@ -111,7 +111,8 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 // namespace by half of it, apart for large messages and for others. The bounds of the store do not cover these bytes: the memory store
 // counts a message only once its task exists, and a shared store keeps its copies in another
 // process, so the task that a turn continues counts, too. Turns with messages of more than limit.Small bytes leave a quarter
-// to the others, so that they never delay smaller ones. A single turn may exceed a bound.
+// to the others, so that they never delay smaller ones. Half of that quarter is also for the only such turn of a namespace if it costs at most a
+// sixteenth of maxBytes, so that the large message of one caller does not refuse those of all others. A single turn may exceed a bound.
 type turnQueue struct {
 	limits   func() TurnLimits
 	maxBytes int64
@@ -180,7 +181,7 @@ func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.accountOf(by)
-	if len(a.queue) > 0 || !q.mayRun(a) || !q.hasRoom(a, size) {
+	if len(a.queue) > 0 || !q.mayRun(a, q.limits()) || !q.hasRoom(a, size) {
 		q.dropIfUnused(a)
 		return false
 	}
@@ -366,12 +367,10 @@ func toEnd[T comparable](rotation []T, element T) {
 // serve starts turns until the limits are reached. An account that was served goes
 // to the end of its rotation, and so does its share (round robin). mu is held.
 func (q *turnQueue) serve() {
-	for at := 0; at < len(q.rotation); {
-		a, i := q.next(q.rotation[at])
+	limits := q.limits()
+	for at := 0; at < len(q.rotation) && q.running < limits.Max; {
+		a, i := q.next(q.rotation[at], limits)
 		if a == nil {
-			if q.running >= q.limits().Max {
-				return
-			}
 			at++
 			continue
 		}
@@ -386,9 +385,12 @@ func (q *turnQueue) serve() {
 
 // next returns the first account of a share whose turn may start, and the index of its message in its queue, or nil. A
 // message that needs more bytes than are free does not delay the messages behind it.
-func (q *turnQueue) next(of *share) (*account, int) {
+func (q *turnQueue) next(of *share, limits TurnLimits) (*account, int) {
+	if !of.mayRun(limits) {
+		return nil, 0
+	}
 	for _, a := range of.rotation {
-		if !q.mayRun(a) {
+		if !q.mayRun(a, limits) {
 			continue
 		}
 		if i := slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.size) }); i >= 0 {
@@ -407,11 +409,14 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-// mayRun reports whether Max and MaxPerCaller allow one more turn of account a, and whether its share leaves a quarter of Max to
-// others. A single principal may have MaxPerCaller all the same.
-func (q *turnQueue) mayRun(a *account) bool {
-	limits := q.limits()
-	return q.running < limits.Max && a.running < limits.MaxPerCaller && a.share.running < max(limits.MaxPerCaller, limits.Max-limits.Max/4)
+// mayRun reports whether the limits allow one more turn of account a.
+func (q *turnQueue) mayRun(a *account, limits TurnLimits) bool {
+	return q.running < limits.Max && a.running < limits.MaxPerCaller && a.share.mayRun(limits)
+}
+
+// mayRun reports whether a share leaves a quarter of Max to others with one more turn. A single principal may have MaxPerCaller all the same.
+func (s *share) mayRun(limits TurnLimits) bool {
+	return s.running < max(limits.MaxPerCaller, limits.Max-limits.Max/4)
 }
 
 // hasRoom reports whether the bounds of bytes allow a further message of size bytes of account
@@ -422,7 +427,11 @@ func (q *turnQueue) hasRoom(a *account, size int64) bool {
 		return false
 	}
 	if size > limit.Small {
-		return fits(q.large, bytes, q.maxBytes/4*3) && fits(a.share.large, bytes, q.maxBytes/2)
+		most := q.maxBytes / 4 * 3
+		if a.share.large == 0 && bytes <= q.maxBytes/16 {
+			most += q.maxBytes / 8
+		}
+		return fits(q.large, bytes, most) && fits(a.share.large, bytes, q.maxBytes/2)
 	}
 	return fits(a.share.bytes-a.share.large, bytes, q.maxBytes/2)
 }

@@ -153,6 +153,29 @@ func TestLargeMessagesDelayNoOthers(t *testing.T) {
 	})
 }
 
+// The largest message of one caller leaves room for larger messages of others than small ones.
+func TestLargestMessageLeavesRoomForOthers(t *testing.T) {
+	options := withTurnLimits(engine.TurnLimits{Max: 100, MaxPerCaller: 100})
+	options.TurnBytes = 24 << 20
+	withEngine(t, options, func(t *testing.T, b *fixture) {
+		for _, step := range []struct {
+			owner a2a.Owner
+			size  int
+			want  string
+		}{
+			{"a", 9<<20 - 1024, "pending"},
+			{"b", 512 << 10, "pending"},
+			{"b", 513 << 10, string(a2a.ReasonResourceExhausted)},
+			{"a", 512 << 10, string(a2a.ReasonResourceExhausted)},
+			{"c", 512 << 10, "pending"},
+		} {
+			r := requestOf(step.owner, strconv.Itoa(step.size))
+			r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", step.size)))
+			b.send(r).want(t, step.want)
+		}
+	})
+}
+
 // TestMetadataOfWaitingMessagesIsBounded checks that the metadata of a request counts as a
 // part of its waiting message.
 func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {

@@ -108,7 +108,7 @@ func TestInvalidRegistryResponseIsUnavailable(t *testing.T) {
 }
 
 func TestRewrittenResponsesAreCharged(t *testing.T) {
-	page := `{"items":[{"namespace":"team","name":"echo","url":"http://x/","description":"` + strings.Repeat("x", 1<<20) + `"}]}`
+	page := `{"items":[{"namespace":"team","name":"echo","url":"http://x/","description":"` + strings.Repeat("x", 3<<20) + `"}]}`
 	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) })
 	held := &limit.Reservation{}
 	if !c.bodies.TryGrow(held, a2a.AccountingPrincipal{Principal: "other"}, c.bodies.Largest()) {

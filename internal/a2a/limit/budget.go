@@ -29,7 +29,9 @@ const maxWaiters = 64
 //
 //   - A reservation of more than Small bytes is large. A principal may hold one large
 //     reservation, or several whose sum is at most half of Largest. All large reservations
-//     together hold at most Largest, and leave a quarter of the budget to small ones.
+//     together hold at most Largest. An eighth of the budget beyond that is for principals whose
+//     only large reservation has at most a sixteenth, so that one principal with Largest bytes does not stop
+//     all others. Another eighth is left to small reservations.
 //   - Small reservations are counted for no principal while they hold at most an eighth of the
 //     budget. Each of them then needs only two atomic additions and no lock.
 //   - Further small reservations are counted for their principal. A principal may hold one of
@@ -170,7 +172,7 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	if b.prompt > 0 && was == 0 && b.isSlow(r.account) {
 		return false
 	}
-	if b.largeTotal-r.large()+to > b.Largest() || !b.hasShare(r, to) || !b.reserve(r, to) {
+	if !b.hasLargeRoom(r, to) || !b.hasShare(r, to) || !b.reserve(r, to) {
 		return false
 	}
 	b.uncount(r, was)
@@ -186,6 +188,14 @@ func (r *Reservation) large() int64 {
 		return 0
 	}
 	return r.held
+}
+
+// hasLargeRoom reports whether large reservations leave room for one of to bytes. The caller holds the lock.
+func (b *Budget) hasLargeRoom(r *Reservation, to int64) bool {
+	beyond := b.largeTotal - r.large() + to - b.Largest()
+	limit := b.limit.Load()
+	isOnly := b.large[r.principal] == r.large()
+	return beyond <= 0 || isOnly && to <= limit/16 && beyond <= limit/8
 }
 
 // hasShare reports whether a principal may have a large reservation of to bytes, as soon as others leave room for it. The caller holds the

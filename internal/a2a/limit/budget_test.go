@@ -58,6 +58,38 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// A principal that holds the largest reservation leaves room for other ones with larger reservations than small ones, and for small ones.
+func TestLargestReservationLeavesRoomForOthers(t *testing.T) {
+	const limits = 16 << 20
+	b := limit.NewBudget(limits, 0)
+	held, _ := grow(t, b, "a", b.Largest())
+	for _, step := range []struct {
+		principal string
+		bytes     int64
+		want      bool
+	}{
+		{"a", limits / 16, false},
+		{"b", limits/16 + 1, false},
+		{"b", limits / 16, true},
+		{"b", limits / 32, false},
+		{"c", limits / 16, true},
+		{"d", limits / 16, false},
+	} {
+		if _, got := grow(t, b, step.principal, step.bytes); got != step.want {
+			t.Errorf("%s with %d bytes: %t", step.principal, step.bytes, got)
+		}
+	}
+	for i := range limits / 8 / limit.Small {
+		if _, ok := grow(t, b, strconv.Itoa(i), limit.Small); !ok {
+			t.Fatalf("room for %d small reservations, want an eighth of the budget", i)
+		}
+	}
+	held.Release()
+	if _, ok := grow(t, b, "d", limits/2); !ok {
+		t.Error("released bytes are not available again")
+	}
+}
+
 func TestReservationGrows(t *testing.T) {
 	b := limit.NewBudget(1024*kib, 0)
 	var s limit.Reservation

@@ -35,8 +35,8 @@ type Transfer struct {
 	stop           func()
 	bytes          atomic.Int64
 
-	mu      sync.Mutex
-	stopped bool
+	mu             sync.Mutex
+	stopped, ended bool
 }
 
 // Moved counts bytes that have been sent or read.
@@ -60,8 +60,8 @@ func (t *Transfer) Unstopped(set func()) bool {
 
 // Watch begins a transfer with the memory of a large reservation: while a request of another principal waits for a large reservation, and
 // the transfer is overdue, the budget calls stop, which makes the holder release the reservation. It does so at most once, and not after
-// end has returned. The holder calls end before it releases the reservation. stop must not block, or use the budget. For a small
-// reservation, Watch returns nil.
+// end has returned. The holder calls end before it releases the reservation. stop must not use the budget. For a small reservation, Watch
+// returns nil.
 func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Transfer, end func()) {
 	if r.class != classLarge {
 		return nil, func() {}
@@ -73,18 +73,36 @@ func (b *Budget) Watch(r *Reservation, now func() time.Time, stop func()) (t *Tr
 	b.transfers[t] = struct{}{}
 	return t, func() {
 		b.mu.Lock()
-		defer b.mu.Unlock()
 		delete(b.transfers, t)
+		b.mu.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.ended = true
 	}
 }
 
 // takeBack stops an overdue transfer of another account, if there is one, for a reservation that waits for room of to bytes. If the waiting
 // account lacks a share, only another account of the same share can give it.
 func (b *Budget) takeBack(r *Reservation, to int64) {
+	t := b.overdueFor(r, to)
+	if t == nil {
+		return
+	}
+	// The budget is not locked: stop may take long.
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended {
+		t.stopped = true
+		t.stop()
+	}
+}
+
+// overdueFor returns the transfer that takeBack stops, nil for none, and does not return it again.
+func (b *Budget) overdueFor(r *Reservation, to int64) *Transfer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if to > b.Largest() {
-		return
+		return nil
 	}
 	hasShare := b.hasShare(r, to)
 	for t := range b.transfers {
@@ -92,18 +110,14 @@ func (b *Budget) takeBack(r *Reservation, to int64) {
 			continue
 		}
 		delete(b.transfers, t)
-		isSlow := t.isSlow()
-		t.mu.Lock()
-		t.stopped = true
-		t.stop()
-		t.mu.Unlock()
-		if isSlow {
+		if t.isSlow() {
 			now := b.now()
 			maps.DeleteFunc(b.slow, func(_ a2a.AccountingPrincipal, until time.Time) bool { return now.After(until) })
 			b.slow[t.account] = now.Add(slowFor)
 		}
-		return
+		return t
 	}
+	return nil
 }
 
 // isSlow reports whether a transfer of a principal was stopped in the last time. The caller holds the lock.

@@ -165,3 +165,27 @@ func TestSmallReservationsAreNotTransferred(t *testing.T) {
 		t.Error("a small reservation has a transfer")
 	}
 }
+
+// A stop that takes long delays the request for which the transfer ends, and no other one.
+func TestStopDelaysNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(1024*kib, 2*time.Second)
+		holder, _ := grow(t, b, "a", 700*kib)
+		_, end := b.Watch(holder, time.Now, func() { time.Sleep(time.Second) })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = grow(t, b, "b", 100*kib)
+		}()
+		time.Sleep(900 * time.Millisecond) // the transfer is being stopped
+		began := time.Now()
+		other, ok := grow(t, b, "c", 100*kib)
+		if took := time.Since(began); ok || took != 2*time.Second {
+			t.Errorf("Grow() = %t after %s, want false at the end of the wait", ok, took)
+		}
+		end()
+		other.Release()
+		holder.Release()
+		<-done
+	})
+}

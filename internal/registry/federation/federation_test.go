@@ -623,14 +623,26 @@ func TestSearchesOfPeersAreBoundedInMemory(t *testing.T) {
 	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
 	f := newFederation(t, west.line(""))
 	held := &limit.Reservation{}
-	if !f.memory.TryGrow(held, a2a.AccountingPrincipal{Principal: "other"}, maxMemory-searchMemory+1) {
+	if !f.memory.TryGrow(held, a2a.AccountingPrincipal{Principal: "other"}, f.memory.Largest()) {
 		t.Fatal("memory is reserved")
+	}
+	var further []*limit.Reservation
+	for n := 0; ; n++ {
+		further = append(further, &limit.Reservation{})
+		if !f.memory.TryGrow(further[n], a2a.AccountingPrincipal{Principal: fmt.Sprint(n)}, searchMemory) {
+			break
+		}
+	}
+	if used := f.memory.Used(); used > maxMemory {
+		t.Errorf("searches reserve %d bytes of %d", used, maxMemory)
 	}
 	response, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l"))
 	if diff := cmp.Diff([]string{"l"}, ids(response.Results)); diff != "" || reports[0].Outcome != Limited || west.requests.Load() != 0 {
 		t.Errorf("report %+v, %d requests, results (-want +got):\n%s", reports[0], west.requests.Load(), diff)
 	}
-	held.Release()
+	for _, each := range append(further, held) {
+		each.Release()
+	}
 	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l")); reports[0].Outcome != Success {
 		t.Errorf("report %+v", reports[0])
 	}

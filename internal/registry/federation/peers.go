@@ -78,8 +78,8 @@ type peerSet struct {
 }
 
 // budgetFor returns the size of a limit.Budget that has the given number of bytes for large
-// reservations together. The Budget keeps a quarter of its size for small ones.
-func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
+// reservations together. The Budget keeps an eighth of its size for small ones.
+func budgetFor(bytes int64) int64 { return bytes / 7 * 8 }
 
 // New returns a Federation with the peers in the file. If the file has a mistake, the Federation
 // has no peers until Run reads a correct file.
