@@ -11,13 +11,14 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/ranking"
 )
 
 // deduplication remembers turns by their messages, so that a message that a client sends again
 // joins the turn of the first copy. It remembers a message until its turn is over, and then for one
 // window. If the task of the message is continued or canceled, it forgets the message earlier: the
 // client has received its answer by then, so an equal message begins a new turn. If it remembers too much, it forgets the oldest
-// message of the owners (a2a.Owner.Share) that use the most.
+// message of the owner that uses the most, of the share (a2a.Owner.Share) that uses the most.
 type deduplication struct {
 	window func() time.Duration
 	now    func() time.Time
@@ -31,18 +32,33 @@ type deduplication struct {
 
 	mu    sync.Mutex
 	turns map[messageKey]*recentMessage
+	// number is that of the last turn that ended.
+	number uint64
 	// tasks has the newest entry of each task whose turns are remembered. recentMessage.older
 	// leads from it to the older entries.
 	tasks map[store.Key]*recentMessage
-	// ended has the entries whose turns are over, and shares those of each a2a.Owner.Share.
-	ended  recentShare
-	shares map[string]*recentShare
+	// ended has the entries whose turns are over, and owners those of each a2a.Owner.Principal. shares are their sums for each
+	// a2a.Owner.Share, and byWeight has the shares, the largest one first.
+	ended    recentOwner
+	owners   map[string]*recentOwner
+	shares   map[string]*recentShare
+	byWeight *ranking.Ranking[*recentShare]
 }
 
-// recentShare has entries in the order in which their turns ended, and the sum of their bytes.
-type recentShare struct {
+// recentOwner has entries in the order in which their turns ended, and the sum of their bytes.
+type recentOwner struct {
 	order list.List
 	bytes int
+	share *recentShare
+	place *ranking.Place[*recentOwner]
+}
+
+// recentShare is the number and the bytes of the entries of a share. byWeight has its owners, the largest one first. Of equal ones, it is the
+// one with the oldest entry.
+type recentShare struct {
+	entries, bytes int
+	byWeight       *ranking.Ranking[*recentOwner]
+	place          *ranking.Place[*recentShare]
 }
 
 // recentMessage is an entry of deduplication.
@@ -54,8 +70,9 @@ type recentMessage struct {
 	over  bool
 	until time.Time
 	bytes int
-	// inEnded and inShare are the places in the lists of deduplication, if over is true.
-	inEnded, inShare *list.Element
+	// inEnded and inOwner are the places in the lists of deduplication, if over is true. number is that of the end of the turn.
+	inEnded, inOwner *list.Element
+	number           uint64
 	// task is the zero value until the turn has a task. older and newer are the remembered
 	// turns of the same task before and after it, nil for none.
 	task         store.Key
@@ -71,10 +88,13 @@ type messageKey struct {
 }
 
 func newDeduplication(window func() time.Duration, now func() time.Time, limit int, maxBytes int64, shared bool) *deduplication {
-	return &deduplication{
+	d := &deduplication{
 		window: window, now: now, limit: limit, maxBytes: maxBytes, shared: shared, seed: maphash.MakeSeed(),
-		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{}, shares: map[string]*recentShare{},
+		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{},
+		owners: map[string]*recentOwner{}, shares: map[string]*recentShare{},
 	}
+	d.byWeight = ranking.New(func(a, b *recentShare) bool { return d.weight(a.entries, a.bytes) > d.weight(b.entries, b.bytes) })
+	return d
 }
 
 // findOrAdd returns the known turn of the same message and true, or a new turn and false. If
@@ -140,15 +160,38 @@ func (m *recentMessage) isOver() {
 	if m.turn.former == nil {
 		m.until = now.Add(d.window())
 	}
-	share := m.key.owner.Share()
-	s := d.shares[share]
-	if s == nil {
-		s = &recentShare{}
-		d.shares[share] = s
-	}
+	d.number++
+	m.number = d.number
+	of := d.ownerOf(m.key.owner)
 	m.inEnded = d.ended.order.PushBack(m)
-	m.inShare = s.order.PushBack(m)
-	d.count(s, m.bytes)
+	m.inOwner = of.order.PushBack(m)
+	if of.place == nil {
+		of.place = of.share.byWeight.Add(of)
+	}
+	d.count(of, 1, m.bytes)
+	d.shrink(of.share)
+}
+
+// ownerOf returns the entries of an owner.
+func (d *deduplication) ownerOf(owner a2a.Owner) *recentOwner {
+	if known := d.owners[owner.Principal()]; known != nil {
+		return known
+	}
+	s := d.shares[owner.Share()]
+	if s == nil {
+		s = &recentShare{byWeight: ranking.New(d.isBefore)}
+		s.place = d.byWeight.Add(s)
+		d.shares[owner.Share()] = s
+	}
+	of := &recentOwner{share: s}
+	d.owners[owner.Principal()] = of
+	return of
+}
+
+func (d *deduplication) isBefore(a, b *recentOwner) bool {
+	ofA := d.weight(a.order.Len(), a.bytes)
+	ofB := d.weight(b.order.Len(), b.bytes)
+	return ofA > ofB || ofA == ofB && a.oldest().number < b.oldest().number
 }
 
 // addBytes counts the bytes of an answer that is kept with its turn.
@@ -157,7 +200,9 @@ func (d *deduplication) addBytes(tn *turn, bytes int) {
 	defer d.mu.Unlock()
 	if old := tn.recent; old != nil && old.turn != nil && old.over {
 		old.bytes += bytes
-		d.count(d.shares[old.key.owner.Share()], bytes)
+		of := d.ownerOf(old.key.owner)
+		d.count(of, 0, bytes)
+		d.shrink(of.share)
 	}
 }
 
@@ -213,28 +258,36 @@ func (d *deduplication) expire(now time.Time) {
 }
 
 // oldest returns the entry that ended first, nil for none.
-func (s *recentShare) oldest() *recentMessage {
+func (s *recentOwner) oldest() *recentMessage {
 	if s.order.Len() == 0 {
 		return nil
 	}
 	return s.order.Front().Value.(*recentMessage) // the list has nothing else
 }
 
-// count adds bytes to a share, and forgets the oldest entries of the largest share while there are too many or too large ones.
-func (d *deduplication) count(s *recentShare, bytes int) {
-	s.bytes += bytes
+// weight returns the part of deduplication that entries use: by their number or by their bytes, whichever is larger.
+func (d *deduplication) weight(entries, bytes int) float64 {
+	return max(float64(entries)/float64(d.limit), float64(bytes)/float64(d.maxBytes))
+}
+
+// count adds to the entries and the bytes of an owner, whose list is changed already and is not empty.
+func (d *deduplication) count(of *recentOwner, entries, bytes int) {
+	of.bytes += bytes
+	of.share.entries += entries
+	of.share.bytes += bytes
 	d.ended.bytes += bytes
-	weight := func(s *recentShare) float64 {
-		return max(float64(s.order.Len())/float64(d.limit), float64(s.bytes)/float64(d.maxBytes))
-	}
-	for weight(&d.ended) > 1 {
-		largest := s
-		for _, other := range d.shares {
-			if weight(other) > weight(largest) {
-				largest = other
-			}
+	of.share.byWeight.Moved(of.place)
+	d.byWeight.Moved(of.share.place)
+}
+
+// shrink forgets entries of the largest share while there are too many or too large ones. Of equal shares, it is the one that has grown.
+func (d *deduplication) shrink(grown *recentShare) {
+	for d.weight(d.ended.order.Len(), d.ended.bytes) > 1 {
+		largest := d.byWeight.First()
+		if grown.entries > 0 && d.weight(grown.entries, grown.bytes) >= d.weight(largest.entries, largest.bytes) {
+			largest = grown
 		}
-		d.drop(largest.oldest())
+		d.drop(largest.byWeight.First().oldest())
 	}
 }
 
@@ -247,17 +300,29 @@ func (d *deduplication) drop(old *recentMessage) {
 		d.unlink(old)
 	}
 	if old.over {
-		share := old.key.owner.Share()
-		s := d.shares[share]
-		s.order.Remove(old.inShare)
-		s.bytes -= old.bytes
-		d.ended.order.Remove(old.inEnded)
-		d.ended.bytes -= old.bytes
-		if s.order.Len() == 0 {
-			delete(d.shares, share)
-		}
+		d.dropEnded(old)
 	}
 	old.turn = nil
+}
+
+func (d *deduplication) dropEnded(old *recentMessage) {
+	of := d.ownerOf(old.key.owner)
+	of.order.Remove(old.inOwner)
+	d.ended.order.Remove(old.inEnded)
+	if of.order.Len() > 0 {
+		d.count(of, -1, -old.bytes)
+		return
+	}
+	of.share.byWeight.Remove(of.place)
+	delete(d.owners, old.key.owner.Principal())
+	of.share.entries--
+	of.share.bytes -= old.bytes
+	d.ended.bytes -= old.bytes
+	d.byWeight.Moved(of.share.place)
+	if of.share.entries == 0 {
+		d.byWeight.Remove(of.share.place)
+		delete(d.shares, old.key.owner.Share())
+	}
 }
 
 // unlink removes an entry from the entries of its task. Most tasks have one turn. For them,

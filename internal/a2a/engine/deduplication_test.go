@@ -174,7 +174,7 @@ func TestDeduplicatedMessagesAreBounded(t *testing.T) {
 	})
 }
 
-// Neither many messages nor a large one of an owner make the engine forget those of another owner.
+// Neither many messages of a namespace nor a large one of an owner make the engine forget those of another owner.
 func TestDeduplicatedMessagesAreDividedAmongOwners(t *testing.T) {
 	withEngine(t, engine.Options{MaxDeduplicated: 4, DeduplicatedBytes: 1 << 20}, func(t *testing.T, b *fixture) {
 		b.send(requestOf("b", "b"))
@@ -183,10 +183,12 @@ func TestDeduplicatedMessagesAreDividedAmongOwners(t *testing.T) {
 			b.send(requestOf(a2a.Owner("system:serviceaccount:team:a"+strconv.Itoa(i)), "a"))
 			b.nextCall().endRun(nil)
 		}
-		large := requestOf("c", "c")
-		large.Message.Parts = []a2a.Part{a2a.TextPart(strings.Repeat("x", 2<<20))}
-		b.send(large)
-		b.nextCall().endRun(nil)
+		for _, owner := range []a2a.Owner{"c", "system:serviceaccount:team:large"} {
+			large := requestOf(owner, "c")
+			large.Message.Parts = []a2a.Part{a2a.TextPart(strings.Repeat("x", 2<<20))}
+			b.send(large)
+			b.nextCall().endRun(nil)
+		}
 		b.send(requestOf("b", "b"))
 		b.send(requestOf("system:serviceaccount:team:a7", "a"))
 		b.wantNoCall()
