@@ -306,6 +306,7 @@ func RunPushShares(t *testing.T, open func(t *testing.T, configurations int) sto
 		"every owner leaves room for another":                        everyOwnerLeavesRoom,
 		"only an owner's own ended configurations extend its share":  ownEndedPushesMakeRoom,
 		"ended configurations of equal owners make room for another": endedPushesOfOthersMakeRoom,
+		"the accounts of a namespace have one share":                 namespaceLeavesRoom,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -344,6 +345,24 @@ func everyOwnerLeavesRoom(t *testing.T, open func(int) *pushes) {
 	}
 }
 
+func namespaceLeavesRoom(t *testing.T, open func(int) *pushes) {
+	s := open(90)
+	for n := range 60 {
+		if err := s.putOf(account("crowded", fmt.Sprint(n)), n, n < 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 11 {
+		err := s.putOf(account("crowded", fmt.Sprint("more", n)), n, false)
+		if full := errors.Is(err, store.ErrFull); full != (n == 10) {
+			t.Errorf("Put() number %d in the place of an ended configuration: error = %v", n, err)
+		}
+	}
+	if err := s.putOf("modest", 0, false); err != nil {
+		t.Errorf("Put() of another owner: error = %v", err)
+	}
+}
+
 func ownEndedPushesMakeRoom(t *testing.T, open func(int) *pushes) {
 	s := open(6)
 	for n, owner := range []a2a.Owner{"other", "o", "o", "o"} {
@@ -379,4 +398,44 @@ func endedPushesOfOthersMakeRoom(t *testing.T, open func(int) *pushes) {
 	if _, err := s.Get(t.Context(), numbered(a2a.Owner(fmt.Sprint("owner", 3*room-1)), 3*room-1), "a"); err != nil {
 		t.Errorf("Get() of the last configuration: error = %v", err)
 	}
+}
+
+// account returns an owner that a namespace can create in any number.
+func account(namespace, name string) a2a.Owner {
+	return a2a.Owner("system:serviceaccount:" + namespace + ":" + name)
+}
+
+// RunNamespaceShares runs the tests of the shares that the ServiceAccounts of a namespace have together, and of their shares in it. open
+// returns an empty store with room for the given number of tasks, and of conversations.
+func RunNamespaceShares(t *testing.T, open func(t *testing.T, tasks int) store.Store) {
+	t.Helper()
+	t.Run("many accounts of a namespace evict no task of others", func(t *testing.T) {
+		s := tasksOfOwners{open(t, 20), t}
+		s.fill("modest", 0, 8, a2a.StateCompleted)
+		s.fill(account("quiet", "busy"), 0, 4, a2a.StateCompleted)
+		for n := range 60 {
+			s.fill(account("crowded", fmt.Sprint(n)), 0, 1, a2a.StateCompleted)
+		}
+		s.want("modest", 0, 8)
+		s.want(account("quiet", "busy"), 0, 4)
+	})
+	t.Run("the account with the most tasks of its namespace makes room", func(t *testing.T) {
+		s := tasksOfOwners{open(t, 20), t}
+		s.fill(account("team", "modest"), 0, 3, a2a.StateCompleted)
+		s.fill("other", 0, 4, a2a.StateCompleted)
+		s.fill(account("team", "greedy"), 0, 60, a2a.StateCompleted)
+		s.fill("other", 4, 8, a2a.StateCompleted)
+		s.want(account("team", "modest"), 0, 3)
+		s.want("other", 0, 8)
+	})
+	t.Run("conversations of many accounts of a namespace evict none of others", func(t *testing.T) {
+		s := tasksOfOwners{open(t, 10), t}
+		s.remember("modest", 0, 3)
+		for n := range 20 {
+			s.remember(account("crowded", fmt.Sprint(n)), 0, 1)
+		}
+		s.remembers("modest", 0, 3)
+		s.remembers(account("crowded", "0"), 1, 1)
+		s.remembers(account("crowded", "19"), 0, 1)
+	})
 }

@@ -24,21 +24,15 @@ const maxReferences = 16
 // retried for Options.OutageRetryFor, also while there is no memory for them.
 func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	tn := r.turn
-	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
 	var history []*a2a.Message
-	if !tn.newContext {
-		err := t.engine.retryOutage(ctx, func() (err error) {
-			history, err = t.engine.options.Store.Recall(ctx, c)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("recall conversation: %w: %w", errStore, err)
-		}
-	}
 	var references []*a2a.Task
 	reader := t.engine.options.Loads.Reader(t.key.Owner)
 	err := t.engine.retryOutage(ctx, func() (err error) {
-		references, err = t.engine.references(reader.InWhole(ctx), t.key, tn.message.ReferenceTasks)
+		ctx := reader.InWhole(ctx)
+		history, err = t.recall(ctx, tn)
+		if err == nil {
+			references, err = t.engine.references(ctx, t.key, tn.message.ReferenceTasks)
+		}
 		if err != nil {
 			reader.Release() // others may use the memory until the next attempt
 		}
@@ -114,9 +108,33 @@ func (t *task) historyBefore(history []*a2a.Message, id string) []*a2a.Message {
 	return earlier
 }
 
-// references returns the tasks of the owner with the given ids, except the task itself.
-// Ids without a task of the owner are skipped. If others use the memory for tasks, the error is
+// recall returns the earlier messages of the conversation of a turn.
+func (t *task) recall(ctx context.Context, tn *turn) ([]*a2a.Message, error) {
+	if tn.newContext {
+		return nil, nil
+	}
+	history, err := t.engine.options.Store.Recall(ctx, store.Conversation{Owner: t.key.Owner, ContextID: t.contextID})
+	return history, readError("recall conversation", err)
+}
+
+// readError returns the error for a read that has failed, nil for none. If others use the memory for what is read, it is
 // store.ErrUnavailable, as in an outage.
+func readError(what string, err error) error {
+	refusal, isRefused := errors.AsType[*a2a.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case isRefused && refusal.RetryAfter > 0:
+		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, refusal)
+	case isRefused:
+		return refusal
+	default:
+		return fmt.Errorf("%s: %w: %w", what, errStore, err)
+	}
+}
+
+// references returns the tasks of the owner with the given ids, except the task itself.
+// Ids without a task of the owner are skipped.
 func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*a2a.Task, error) {
 	var tasks []*a2a.Task
 	for _, id := range ids[:min(len(ids), maxReferences)] {
@@ -128,16 +146,11 @@ func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*
 		if err == nil {
 			record, err = log.Snapshot(ctx)
 		}
-		refusal, isRefused := errors.AsType[*a2a.Error](err)
 		switch {
 		case err == nil:
 			tasks = append(tasks, record.Task)
-		case isRefused && refusal.RetryAfter > 0:
-			return nil, fmt.Errorf("read referenced task: %w: %w", store.ErrUnavailable, refusal)
-		case isRefused:
-			return nil, refusal
 		case !errors.Is(err, store.ErrNotFound):
-			return nil, fmt.Errorf("read referenced task: %w: %w", errStore, err)
+			return nil, readError("read referenced task", err)
 		}
 	}
 	return tasks, nil

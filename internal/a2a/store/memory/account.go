@@ -3,48 +3,78 @@
 
 package memory
 
-// weight returns the share of the store that an account uses: its share of the tasks
-// or of the bytes, whichever is larger.
-func (s *Store) weight(a *account) float64 {
-	return max(float64(a.tasks)/float64(s.options.MaxTasks), float64(a.bytes.Load())/float64(s.options.MaxBytes))
+import (
+	"cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// weight is the part of the store that is used: by the number of tasks or by their bytes, whichever is larger. An account weighs what its share
+// does, and among those of its share, what it does itself.
+type weight struct{ share, own float64 }
+
+// compare compares two weights, as cmp.Compare does.
+func (w weight) compare(other weight) int {
+	return cmp.Or(cmp.Compare(w.share, other.share), cmp.Compare(w.own, other.own))
 }
 
-// accountOf returns the account of a principal. Store.mu is held.
-func (s *Store) accountOf(principal string) *account {
-	a := s.accounts[principal]
-	if a == nil {
-		a = &account{}
-		s.accounts[principal] = a
+func (s *Store) weight(a *account) weight {
+	part := func(tasks int, bytes int64) float64 {
+		return max(float64(tasks)/float64(s.options.MaxTasks), float64(bytes)/float64(s.options.MaxBytes))
 	}
+	return weight{part(a.share.tasks, a.share.bytes.Load()), part(a.tasks, a.bytes.Load())}
+}
+
+// accountOf returns the account of the principal of an owner. Store.mu is held.
+func (s *Store) accountOf(owner a2a.Owner) *account {
+	principal := owner.Principal()
+	if a := s.accounts[principal]; a != nil {
+		return a
+	}
+	of := s.shares[owner.Share()]
+	if of == nil {
+		of = &share{name: owner.Share(), accounts: map[*account]struct{}{}}
+		s.shares[of.name] = of
+	}
+	a := &account{principal: principal, share: of}
+	of.accounts[a] = struct{}{}
+	s.accounts[principal] = a
 	return a
 }
 
-// removeIfEmpty removes an account without tasks. Store.mu is held.
-func (s *Store) removeIfEmpty(principal string, a *account) {
+// countTask adds a task to an account, or removes one (n is -1). It removes an account without tasks. Store.mu is held.
+func (s *Store) countTask(a *account, n int) {
+	a.tasks += n
+	a.share.tasks += n
 	if a.tasks > 0 {
 		return
 	}
-	delete(s.accounts, principal)
+	delete(s.accounts, a.principal)
+	delete(a.share.accounts, a)
+	if len(a.share.accounts) == 0 {
+		delete(s.shares, a.share.name)
+	}
 	if s.heaviest == a {
 		s.heaviest = nil
 	}
 }
 
-// add charges bytes to an account, and reports whether the account and the store
+// add charges bytes to an account, and reports whether its share and the store
 // are within their bounds.
 func (s *Store) add(a *account, bytes int64) bool {
-	own := a.bytes.Add(bytes)
+	a.bytes.Add(bytes)
+	ofShare := a.share.bytes.Add(bytes)
 	all := s.bytes.Add(bytes)
-	return own <= s.maxAccountBytes && all <= s.options.MaxBytes
+	return ofShare <= s.maxShareBytes && all <= s.options.MaxBytes
 }
 
 func (s *Store) withinBounds(a *account) bool {
-	return a.bytes.Load() <= s.maxAccountBytes && s.bytes.Load() <= s.options.MaxBytes
+	return a.share.bytes.Load() <= s.maxShareBytes && s.bytes.Load() <= s.options.MaxBytes
 }
 
 // noteGrowth updates heaviest for an account that has grown. Store.mu is held.
 func (s *Store) noteGrowth(a *account) {
-	if s.heaviest == nil || s.weight(a) > s.weight(s.heaviest) {
+	if s.heaviest == nil || s.weight(a).compare(s.weight(s.heaviest)) > 0 {
 		s.heaviest = a
 	}
 }

@@ -59,6 +59,10 @@ func TestSharesOfTasks(t *testing.T) {
 	storetest.RunShares(t, func(_ *testing.T, tasks int) store.Store { return memory.New(memory.Options{MaxTasks: tasks}) })
 }
 
+func TestSharesOfNamespaces(t *testing.T) {
+	storetest.RunNamespaceShares(t, func(_ *testing.T, tasks int) store.Store { return memory.New(memory.Options{MaxTasks: tasks}) })
+}
+
 func TestTasksOfTheLargestOwnerAreEvictedFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		options memory.Options

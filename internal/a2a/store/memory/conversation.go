@@ -4,12 +4,12 @@
 package memory
 
 import (
-	"container/heap"
 	"container/list"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/ranking"
 )
 
 // conversationOverhead is an estimate of the bytes of a conversation without its
@@ -17,54 +17,52 @@ import (
 const conversationOverhead = 256
 
 // conversations has the messages of each conversation. When they exceed a bound, the owner
-// that uses the largest share drops its least recently used conversation. Store.mu guards
+// that uses the most of the share (a2a.Owner.Share) that uses the most drops its least recently used conversation. Store.mu guards
 // it.
 type conversations struct {
 	maxCount int
 	maxBytes int64
 	bytes    int64
 	byKey    map[store.Conversation]*conversation
-	// byUse has the conversations, the least recently used first.
+	// byUse has the conversations, the least recently used first, and uses counts their uses.
 	byUse list.List
-	// byPrincipal and heaviest have the owners of conversations.
+	uses  uint64
+	// byPrincipal has the owners of conversations, byName their shares, and heaviest the shares with the heaviest one first.
 	byPrincipal map[string]*talker
-	heaviest    talkers
+	byName      map[string]*talkers
+	heaviest    *ranking.Ranking[*talkers]
 }
 
 // talker is a principal with its conversations in all its tenants.
 type talker struct {
 	principal string
+	talkers   *talkers
 	bytes     int64
 	// byUse has the conversations of the principal, the least recently used first.
 	byUse list.List
-	// share is the share of the conversations or of their bytes, whichever is larger. index
-	// is the index in conversations.heaviest.
-	share float64
-	index int
+	// weight is the part of the conversations or of their bytes, whichever is larger. place is the one in talkers.heaviest.
+	weight float64
+	place  *ranking.Place[*talker]
 }
 
-// talkers is a heap, the largest share first.
-type talkers []*talker
-
-func (t *talkers) Len() int { return len(*t) }
-
-func (t *talkers) Less(i, j int) bool { return (*t)[i].share > (*t)[j].share }
-
-func (t *talkers) Swap(i, j int) {
-	all := *t
-	all[i], all[j] = all[j], all[i]
-	all[i].index = i
-	all[j].index = j
+// talkers are the principals of one share, the heaviest one first. Of equal ones, it is the one with the least recently used conversation. The
+// other fields are as in talker.
+type talkers struct {
+	name     string
+	count    int
+	bytes    int64
+	weight   float64
+	heaviest *ranking.Ranking[*talker]
+	place    *ranking.Place[*talkers]
 }
 
-func (t *talkers) Push(x any) { *t = append(*t, x.(*talker)) } // the heap holds only talkers
+// isBefore is the order in talkers.
+func (t *talker) isBefore(other *talker) bool {
+	return t.weight > other.weight || t.weight == other.weight && t.oldest().used < other.oldest().used
+}
 
-func (t *talkers) Pop() any {
-	last := len(*t) - 1
-	x := (*t)[last]
-	(*t)[last] = nil
-	*t = (*t)[:last]
-	return x
+func (t *talker) oldest() *conversation {
+	return t.byUse.Front().Value.(*conversation) // the lists hold only conversations
 }
 
 type conversation struct {
@@ -72,6 +70,8 @@ type conversation struct {
 	owner    *talker
 	messages []*a2a.Message
 	bytes    int64
+	// used is the number of the last use.
+	used uint64
 	// at and ownAt are the places in conversations.byUse and talker.byUse.
 	at    *list.Element
 	ownAt *list.Element
@@ -81,7 +81,8 @@ func newConversations(maxCount int, maxBytes int64) conversations {
 	return conversations{
 		maxCount: maxCount, maxBytes: maxBytes,
 		byKey:       map[store.Conversation]*conversation{},
-		byPrincipal: map[string]*talker{},
+		byPrincipal: map[string]*talker{}, byName: map[string]*talkers{},
+		heaviest: ranking.New(func(a, b *talkers) bool { return a.weight > b.weight }),
 	}
 }
 
@@ -95,8 +96,11 @@ func (c *conversations) get(key store.Conversation) []*a2a.Message {
 }
 
 func (c *conversations) used(talk *conversation) {
+	c.uses++
+	talk.used = c.uses
 	c.byUse.MoveToBack(talk.at)
 	talk.owner.byUse.MoveToBack(talk.ownAt)
+	talk.owner.talkers.heaviest.Moved(talk.owner.place)
 }
 
 func (c *conversations) add(key store.Conversation, m *a2a.Message) {
@@ -125,19 +129,33 @@ func (c *conversations) add(key store.Conversation, m *a2a.Message) {
 
 // begin adds a conversation without messages.
 func (c *conversations) begin(key store.Conversation) *conversation {
-	principal := key.Owner.Principal()
-	owner := c.byPrincipal[principal]
-	if owner == nil {
-		owner = &talker{principal: principal, index: len(c.heaviest)}
-		c.byPrincipal[principal] = owner
-		heap.Push(&c.heaviest, owner)
-	}
+	owner := c.talkerOf(key.Owner)
 	talk := &conversation{key: key, owner: owner}
 	talk.at = c.byUse.PushBack(talk)
 	talk.ownAt = owner.byUse.PushBack(talk)
+	if owner.place == nil {
+		owner.place = owner.talkers.heaviest.Add(owner)
+	}
 	c.byKey[key] = talk
+	owner.talkers.count++
 	c.account(owner, conversationOverhead)
 	return talk
+}
+
+func (c *conversations) talkerOf(of a2a.Owner) *talker {
+	principal := of.Principal()
+	if known := c.byPrincipal[principal]; known != nil {
+		return known
+	}
+	all := c.byName[of.Share()]
+	if all == nil {
+		all = &talkers{name: of.Share(), heaviest: ranking.New((*talker).isBefore)}
+		all.place = c.heaviest.Add(all)
+		c.byName[all.name] = all
+	}
+	owner := &talker{principal: principal, talkers: all}
+	c.byPrincipal[principal] = owner
+	return owner
 }
 
 // charge adds bytes of messages to a conversation.
@@ -146,12 +164,21 @@ func (c *conversations) charge(talk *conversation, bytes int64) {
 	c.account(talk.owner, bytes)
 }
 
-// account adds bytes to an owner, and updates its share.
+// account adds bytes to an owner, and updates its weight and that of its share.
 func (c *conversations) account(owner *talker, bytes int64) {
+	weight := func(count int, bytes int64) float64 {
+		return max(float64(count)/float64(c.maxCount), float64(bytes)/float64(c.maxBytes))
+	}
+	all := owner.talkers
 	c.bytes += bytes
+	all.bytes += bytes
 	owner.bytes += bytes
-	owner.share = max(float64(owner.byUse.Len())/float64(c.maxCount), float64(owner.bytes)/float64(c.maxBytes))
-	heap.Fix(&c.heaviest, owner.index)
+	owner.weight = weight(owner.byUse.Len(), owner.bytes)
+	all.weight = weight(all.count, all.bytes)
+	if owner.place != nil { // it has a conversation
+		all.heaviest.Moved(owner.place)
+	}
+	c.heaviest.Moved(all.place)
 }
 
 // dropMessage drops the oldest message of a conversation.
@@ -162,19 +189,18 @@ func (c *conversations) dropMessage(talk *conversation) {
 	c.charge(talk, -size)
 }
 
-// victim returns the least recently used conversation of an owner with the largest share. Of
-// several such owners, it prefers the one with the least recently used conversation of all,
-// and then own.
+// victim returns the least recently used conversation of an owner that weighs the most, of a share that weighs the most. Of
+// several such shares, it prefers the one with the least recently used conversation of all,
+// and then that of own.
 func (c *conversations) victim(own *talker) *conversation {
 	oldest := c.byUse.Front().Value.(*conversation) // the lists hold only conversations
-	heaviest := c.heaviest[0]
-	if oldest.owner.share >= heaviest.share {
-		return oldest
+	all := c.heaviest.First()
+	for _, preferred := range []*talker{own, oldest.owner} {
+		if preferred.talkers.weight >= all.weight {
+			all = preferred.talkers
+		}
 	}
-	if own.share >= heaviest.share {
-		heaviest = own
-	}
-	return heaviest.byUse.Front().Value.(*conversation)
+	return all.heaviest.First().oldest()
 }
 
 func (c *conversations) forget(talk *conversation) {
@@ -182,9 +208,15 @@ func (c *conversations) forget(talk *conversation) {
 	delete(c.byKey, talk.key)
 	c.byUse.Remove(talk.at)
 	owner.byUse.Remove(talk.ownAt)
-	c.account(owner, -conversationOverhead-talk.bytes)
 	if owner.byUse.Len() == 0 {
-		heap.Remove(&c.heaviest, owner.index)
+		owner.talkers.heaviest.Remove(owner.place)
+		owner.place = nil
 		delete(c.byPrincipal, owner.principal)
+	}
+	owner.talkers.count--
+	c.account(owner, -conversationOverhead-talk.bytes)
+	if owner.talkers.count == 0 {
+		c.heaviest.Remove(owner.talkers.place)
+		delete(c.byName, owner.talkers.name)
 	}
 }

@@ -81,9 +81,8 @@ func (s *Store) evict(l *log) bool {
 	l.place.leave()
 	s.removePaused(l)
 	l.place = evictionPlace{}
-	l.account.tasks--
 	s.add(l.account, -charge)
-	s.removeIfEmpty(l.key.Owner.Principal(), l.account)
+	s.countTask(l.account, -1)
 	return true
 }
 
@@ -123,9 +122,9 @@ func (s *Store) reserve(a *account, size int64, spare *log) bool {
 }
 
 // evictFor evicts a task to make room for an account, and reports whether it could.
-// If the account holds more than maxAccountBytes, evictFor evicts a task of this account.
-// Otherwise it evicts a task of the account with the largest weight. It skips accounts whose
-// weight is less than the weight of this account, so that no owner loses a task to an owner
+// If the share of the account holds more than maxShareBytes, evictFor evicts a task of this share.
+// Otherwise it evicts a task of the account with the largest weight. It skips shares that weigh less than
+// the share of this account and, in this share, accounts that weigh less than this one, so that no owner loses a task to an owner
 // with a larger share. It never evicts spare. Store.mu is held.
 func (s *Store) evictFor(a *account, spare *log) bool {
 	for {
@@ -138,28 +137,36 @@ func (s *Store) evictFor(a *account, spare *log) bool {
 
 // victimFor returns the task that evictFor evicts, nil for none. Store.mu is held.
 func (s *Store) victimFor(a *account, spare *log) *log {
-	if a.bytes.Load() > s.maxAccountBytes {
-		return s.oldest(a, spare)
-	}
 	least := s.weight(a)
 	var victim *log
-	heaviest := 0.0
+	var heaviest weight
 	consider := func(c *account) {
 		w := s.weight(c)
-		if w < least || w < heaviest {
+		if w.share < least.share || c.share == a.share && w.own < least.own || w.compare(heaviest) < 0 {
 			return
 		}
 		l := s.oldest(c, spare)
-		if l != nil && (w > heaviest || victim == nil || before(s, l, victim)) {
+		if l != nil && (w.compare(heaviest) > 0 || victim == nil || before(s, l, victim)) {
 			victim = l
 			heaviest = w
 		}
 	}
 	consider(a)
+	seen := 0
+	for c := range a.share.accounts {
+		seen++
+		if seen > maxSampledAccounts {
+			break
+		}
+		consider(c)
+	}
+	if a.share.bytes.Load() > s.maxShareBytes {
+		return victim
+	}
 	if s.heaviest != nil {
 		consider(s.heaviest)
 	}
-	seen := 0
+	seen = 0
 	for _, c := range s.accounts {
 		seen++
 		if seen > maxSampledAccounts {
@@ -170,7 +177,7 @@ func (s *Store) victimFor(a *account, spare *log) *log {
 	return victim
 }
 
-// maxSampledAccounts bounds the accounts that victimFor compares, in addition to the
+// maxSampledAccounts bounds the accounts of the share, and those of all, that victimFor compares, in addition to the
 // heaviest one.
 const maxSampledAccounts = 64
 

@@ -35,13 +35,14 @@ type Store struct {
 	finished, idle list.List
 	// paused has the idle logs of each conversation.
 	paused map[store.Conversation][]*log
-	// accounts has the account of each principal. heaviest is the account with the largest
-	// weight among those that noteGrowth has compared, or nil. maxAccountBytes bounds the bytes
-	// of one account.
-	accounts        map[string]*account
-	heaviest        *account
-	maxAccountBytes int64
-	conversations   conversations
+	// accounts has the account of each principal, and shares the share of each a2a.Owner.Share. heaviest is the account with
+	// the largest weight among those that noteGrowth has compared, or nil. maxShareBytes bounds the bytes
+	// of one share.
+	accounts      map[string]*account
+	shares        map[string]*share
+	heaviest      *account
+	maxShareBytes int64
+	conversations conversations
 }
 
 var _ store.Store = (*Store)(nil)
@@ -49,8 +50,8 @@ var _ store.Store = (*Store)(nil)
 // New returns an empty store.
 func New(options Options) *Store {
 	options.setDefaults()
-	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}, paused: map[store.Conversation][]*log{}}
-	s.maxAccountBytes = options.MaxBytes / 4 * 3
+	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}, shares: map[string]*share{}, paused: map[store.Conversation][]*log{}}
+	s.maxShareBytes = options.MaxBytes / 4 * 3
 	s.encodings.Limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
@@ -59,11 +60,21 @@ func New(options Options) *Store {
 // account contains the usage of one principal, in all its tenants. Store.mu guards all
 // fields but bytes.
 type account struct {
-	tasks int
-	bytes atomic.Int64
+	principal string
+	share     *share
+	tasks     int
+	bytes     atomic.Int64
 	// finished and idle are the tasks of the store's lists that belong to the
 	// principal, in the same order.
 	finished, idle list.List
+}
+
+// share contains the usage of the accounts of one a2a.Owner.Share. Store.mu guards all fields but bytes.
+type share struct {
+	name     string
+	tasks    int
+	bytes    atomic.Int64
+	accounts map[*account]struct{}
 }
 
 type log struct {

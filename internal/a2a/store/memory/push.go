@@ -37,12 +37,12 @@ type Pushes struct {
 	tasks      map[store.Key][]*push
 	count      int
 	bytes      int
-	owners     map[string]holding
+	owners     map[string]holding // of each a2a.Owner.Share
 	// ended are the configurations that expire, the earliest first.
 	ended list.List
 }
 
-// holding is the number and bytes of one owner's configurations, in all tenants.
+// holding is the number and bytes of the configurations of one a2a.Owner.Share.
 type holding struct{ count, bytes int }
 
 // push is a configuration and its element in ended.
@@ -105,7 +105,7 @@ func (s *Pushes) put(p store.Push) (uint64, error) {
 // owner, and then those of owners that use at least as much of the store.
 func (s *Pushes) makeRoom(p *store.Push) bool {
 	size := pushSize(p)
-	owner := p.Task.Owner.Principal()
+	owner := p.Task.Owner.Share()
 	for {
 		ofTask := len(s.tasks[p.Task])
 		all := holding{s.count, s.bytes}
@@ -143,7 +143,7 @@ func (s *Pushes) dropEnded(owner string, uses holding) bool {
 	var other *push
 	for at := s.ended.Front(); at != nil; at = at.Next() {
 		p := at.Value.(*push)
-		switch of := p.Task.Owner.Principal(); {
+		switch of := p.Task.Owner.Share(); {
 		case of == owner:
 			s.remove(p)
 			return true
@@ -315,7 +315,7 @@ func (s *Pushes) track(p *store.Push, n int) {
 	size := n * pushSize(p)
 	s.count += n
 	s.bytes += size
-	owner := p.Task.Owner.Principal()
+	owner := p.Task.Owner.Share()
 	h := s.owners[owner]
 	h.count += n
 	h.bytes += size

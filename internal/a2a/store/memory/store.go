@@ -23,19 +23,18 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 		return nil, store.ErrExists
 	}
 	s.expire()
-	principal := n.Owner.Principal()
-	l.account = s.accountOf(principal)
+	l.account = s.accountOf(n.Owner)
 	// The new task counts before evictions, because an eviction deletes an account without
 	// tasks.
-	l.account.tasks++
+	s.countTask(l.account, 1)
 	for len(s.logs) >= s.options.MaxTasks {
 		if !s.evictFor(l.account, nil) {
-			return nil, s.refuse(principal, l.account)
+			return nil, s.refuse(l.account)
 		}
 	}
 	l.charge = l.size()
 	if !s.reserve(l.account, l.charge, nil) {
-		return nil, s.refuse(principal, l.account)
+		return nil, s.refuse(l.account)
 	}
 	s.noteGrowth(l.account)
 	s.logs[n.Key] = l
@@ -46,9 +45,8 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 
 // refuse undoes the count of a new task for which its account has no room, and returns
 // ErrFull. Store.mu is held.
-func (s *Store) refuse(principal string, a *account) error {
-	a.tasks--
-	s.removeIfEmpty(principal, a)
+func (s *Store) refuse(a *account) error {
+	s.countTask(a, -1)
 	return store.ErrFull
 }
 

@@ -273,6 +273,17 @@ func wantCounted(t *testing.T, c *client.Client, prefix, when string) {
 	if diff := gocmp.Diff(weights, got); diff != "" {
 		t.Fatalf("%s: bytes of principals (-want +got):\n%s", when, diff)
 	}
+	ofShares := map[string]int64{}
+	for principal, share := range c.HGetAll(t.Context(), prefix+"shareof").Val() {
+		ofShares[share] += weights[principal]
+	}
+	gotShares := map[string]int64{}
+	for _, z := range c.ZRangeWithScores(t.Context(), prefix+"shareweights", 0, -1).Val() {
+		gotShares[z.Member.(string)] = int64(z.Score)
+	}
+	if diff := gocmp.Diff(ofShares, gotShares); diff != "" {
+		t.Fatalf("%s: bytes of shares (-want +got):\n%s", when, diff)
+	}
 }
 
 // TestCountedBytesDoNotDrift checks that the counted bytes are those of the stored tasks, whatever happens to tasks,
@@ -310,13 +321,14 @@ func TestCountedBytesDoNotDrift(t *testing.T) {
 	}
 	text := func() string { return strings.Repeat("x", random.IntN(1<<(4+random.IntN(14)))) }
 	states := []a2a.State{a2a.StateWorking, a2a.StateInputRequired, a2a.StateCompleted}
+	owners := []a2a.Owner{"owner0", "owner1", "system:serviceaccount:team:a", "system:serviceaccount:team:b"}
 	var tasks []store.Key
 	for step := range 1200 {
 		r := replicas[random.IntN(len(replicas))]
 		what := "create"
 		var err error
 		if action := random.IntN(100); len(tasks) == 0 || action < 25 {
-			k := store.Key{Owner: a2a.Owner(fmt.Sprint("owner", random.IntN(4))).In(fmt.Sprint(random.IntN(2))), TaskID: strconv.Itoa(step)}
+			k := store.Key{Owner: owners[random.IntN(len(owners))].In(fmt.Sprint(random.IntN(2))), TaskID: strconv.Itoa(step)}
 			_, err = r.Create(t.Context(), store.NewTask{
 				Key: k, Origin: origin, Events: append(storetest.Begin(), storetest.Chunk("a", text()), storetest.Status(states[random.IntN(3)], nil)),
 				Write: store.Write{Token: store.NewToken(), Replica: r.Self()},

@@ -5,8 +5,10 @@ package redis
 
 import (
 	"context"
+	"math"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -24,7 +26,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
 		digest(c.Owner.Principal()), conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks,
-		s.options.MaxBytes/8, digest(string(c.Owner))+m.TaskID, millis(s.options.endedTTL()))
+		s.options.MaxBytes/8, digest(string(c.Owner))+m.TaskID, millis(s.options.endedTTL()), shareOf(c.Owner))
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
@@ -33,20 +35,40 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 	}
 }
 
-// Recall implements store.Store.
+// Recall implements store.Store. It reserves memory for a large conversation before it reads it, as for a task.
 func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	reply, err := s.calls.run(ctx, s.scripts.recall, digest(c.Owner.Principal()), conversationName(c), millis(s.options.keyTTL()), millis(s.options.endedTTL()))
+	messages, size, err := s.recall(ctx, c, limit.Small)
+	if err != nil || size == 0 {
+		return messages, err
+	}
+	if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
+		return nil, err
+	}
+	release, err := s.acquireLoad(ctx, c.Owner)
 	if err != nil {
 		return nil, err
 	}
-	var messages []*a2a.Message
+	defer release()
+	messages, _, err = s.recall(ctx, c, math.MaxInt64)
+	return messages, err
+}
+
+// recall reads a conversation. If it has more than most bytes, it returns its size in place of it.
+func (s *Store) recall(ctx context.Context, c store.Conversation, most int64) (messages []*a2a.Message, size int64, err error) {
+	reply, err := s.calls.run(ctx, s.scripts.recall, digest(c.Owner.Principal()), conversationName(c), millis(s.options.keyTTL()), millis(s.options.endedTTL()), most)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size, is := reply.(int64); is {
+		return nil, size, nil
+	}
 	a := newReplyReader(reply)
 	for a.more() {
 		m, err := readMessage([]byte(a.text()))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		messages = append(messages, m)
 	}
-	return messages, a.err
+	return messages, 0, a.err
 }

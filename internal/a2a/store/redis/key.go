@@ -27,6 +27,15 @@ func nameOf(k store.Key) string { return digest(string(k.Owner)) + k.TaskID }
 // principalOf returns the principal of a task in keys: its owner without the tenant.
 func principalOf(k store.Key) string { return digest(k.Owner.Principal()) }
 
+// shareOf returns the share of an owner in keys (a2a.Owner.Share), "" if it is that of the principal alone.
+func shareOf(owner a2a.Owner) string {
+	share := owner.Share()
+	if share == owner.Principal() {
+		return ""
+	}
+	return digest(share)
+}
+
 // tokenText encodes a token. For a write without a token, it makes one: the caller
 // never repeats such a write, but the store may.
 func tokenText(t store.Token) []byte {

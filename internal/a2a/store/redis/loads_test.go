@@ -100,3 +100,33 @@ func TestLargeJournalsNeedMemory(t *testing.T) {
 		t.Errorf("without memory: %d entries, %v, reserved %v", len(entries), err, reserved)
 	}
 }
+
+// A large conversation is read only if there is memory for it.
+func TestLargeConversationsNeedMemory(t *testing.T) {
+	s := open(t, start(t).options())
+	c := store.Conversation{Owner: "alice", ContextID: "c"}
+	message := &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 200<<10))}}
+	if err := s.Remember(t.Context(), c, message)(); err != nil {
+		t.Fatal(err)
+	}
+	loads := store.NewLoads(800 << 10)
+	recall := func(r *store.Reader) error {
+		messages, err := s.Recall(r.In(t.Context()), c)
+		if err == nil && (len(messages) != 1 || messages[0].Size() != message.Size()) {
+			t.Errorf("%d messages are recalled", len(messages))
+		}
+		return err
+	}
+	first, second := loads.Reader("alice"), loads.Reader("alice")
+	if err := recall(first); err != nil {
+		t.Fatal(err)
+	}
+	if problem, ok := errors.AsType[*a2a.Error](recall(second)); !ok || problem.RetryAfter == 0 {
+		t.Errorf("a second read: %v, want a refusal", problem)
+	}
+	first.Release()
+	second.Release()
+	if err := recall(second); err != nil {
+		t.Errorf("a read after the release: %v", err)
+	}
+}

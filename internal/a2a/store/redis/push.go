@@ -50,7 +50,7 @@ func (p *Pushes) put(ctx context.Context, c *store.Push, add string) (uint64, er
 	config := writePush(c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
 		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
-		principalOf(c.Task), add, p.store.options.MaxBytes / 4, c.Through,
+		principalOf(c.Task), add, p.store.options.MaxBytes / 4, c.Through, shareOf(c.Task.Owner),
 	})
 	switch {
 	case err != nil:

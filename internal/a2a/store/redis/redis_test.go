@@ -141,6 +141,15 @@ func TestSharesOfTasks(t *testing.T) {
 	})
 }
 
+func TestSharesOfNamespaces(t *testing.T) {
+	server := start(t)
+	storetest.RunNamespaceShares(t, func(t *testing.T, tasks int) store.Store {
+		o := server.options()
+		o.MaxTasks = tasks
+		return open(t, o)
+	})
+}
+
 func TestSharesOfBytes(t *testing.T) {
 	server := start(t)
 	storetest.RunByteShares(t, func(t *testing.T, bytes int64) store.Store {

@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		len(n.Events), token, encoded, state, place,
 		string(n.Owner), n.ContextID, number(n.Dialect),
 		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keyTTL()), string(n.Replica), t.descriptor,
-		t.message, t.claim, principalOf(n.Key), s.options.MaxBytes, millis(s.options.endedTTL()),
+		t.message, t.claim, principalOf(n.Key), s.options.MaxBytes, millis(s.options.endedTTL()), shareOf(n.Owner),
 	}
 	err := store.RetryWrite(ctx, n.Repeat, func() error {
 		reply, err := s.calls.pipelined(ctx, s.scripts.create, len(encoded), args...)

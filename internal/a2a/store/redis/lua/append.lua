@@ -51,7 +51,7 @@ else
   if added then other = other + #added elseif removed then other = other - redis.call('HSTRLEN', t, 'w' .. removed) end
   local by = counted(log + #events + other + journal) - charged
   -- An append that begins the turn of a message that is stored already needs no room, like the end of a task or of a hold.
-  if by > 0 and (added or not removed) and not reserve(principal, 0, by, task[6], maxtasks, maxbytesofall) then return 6 end
+  if by > 0 and (added or not removed) and not reserve(principal, shareof('', principal), 0, by, task[6], maxtasks, maxbytesofall) then return 6 end
 end
 if removed then
   local kept, found = {}, removed == '0'

@@ -2,7 +2,7 @@
 local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
 local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
-local principal, maxbytes, endedkeep = ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21])
+local principal, maxbytes, endedkeep, share = ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21]), ARGV[22]
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. principal .. id
 
 expire(retention)
@@ -16,7 +16,7 @@ if ARGV[17] ~= '' and redis.call('GET', P .. 'k:' .. ARGV[17]) ~= ARGV[18] then 
 local held = tonumber(state) < 5
 local further = held and #turn or 0
 local bytes = counted(#events + further)
-if not reserve(principal, 1, bytes, nil, max, maxbytes) then return 2 end
+if not reserve(principal, share, 1, bytes, nil, max, maxbytes) then return 2 end
 redis.call('UNLINK', l, P .. 'j:' .. owner .. id)
 redis.call('XADD', l, seq .. '-0', 'e', events)
 redis.call('HSET', t, 'created', token, 'last', lastappend(seq, token), 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0,
@@ -24,6 +24,7 @@ redis.call('HSET', t, 'created', token, 'last', lastappend(seq, token), 'seq', s
   'further', further, 'charge', bytes)
 charge('', member, principal, bytes, keep)
 file(member, nil, state, place, keep, endedkeep)
+usesshare('', principal, share, keep)
 if ARGV[17] ~= '' then redis.call('HSET', t, 'claims', cmsgpack.pack({ARGV[17], ARGV[18]})) end
 if held then hold(owner .. id, '', me, turn, keep) end
 return 0

@@ -20,7 +20,7 @@ local journal = (tonumber(task[7]) or 0) + #entry
 if entries >= maxentries or journal > maxjournal then return 6 end
 local charged, size = tonumber(task[6]) or 0, counted(task[4] + (task[5] or further(t)) + journal)
 local _, _, principal = parts(task[3])
-if size > charged and not reserve(principal, 0, size - charged, task[3], maxtasks, maxbytes) then return 6 end
+if size > charged and not reserve(principal, shareof('', principal), 0, size - charged, task[3], maxtasks, maxbytes) then return 6 end
 redis.call('XADD', j, int(entries + 1) .. '-0', 'e', entry)
 live(j, keep)
 redis.call('HSET', t, 'journal', journal, 'entries', entries + 1, 'charge', size)

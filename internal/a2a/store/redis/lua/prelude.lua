@@ -91,9 +91,41 @@ end
 -- tasksof returns the number of tasks of a principal, in all its tenants. count also stores it.
 local function tasksof(principal) return redis.call('ZCARD', P .. 'a:' .. principal) end
 
+-- A principal that is a ServiceAccount uses a share together with the others of its namespace. The hash <kind>shareof has the share of a
+-- principal. The sorted sets <kind>n:<share> and <kind>b:<share> have the principals of a share by the number and by the counted bytes of what they have,
+-- and <kind>shares and <kind>shareweights the shares by the same sums. kind is '' for tasks, 'talk' for conversations and 'push' for push
+-- configurations, and MEMBERS has the key of a principal's members.
+local MEMBERS = {[''] = 'a:', talk = 'r:', push = 'f:'}
+local function shareof(kind, principal) return redis.call('HGET', P .. kind .. 'shareof', principal) end
+
+local function score(set, member) return tonumber(redis.call('ZSCORE', P .. set, member)) or 0 end
+
+-- sumup brings the sums of a principal's share up to date.
+local function sumup(kind, principal)
+  local share = shareof(kind, principal)
+  if not share then return end
+  local n, bytes = redis.call('ZCARD', P .. MEMBERS[kind] .. principal), score(kind .. 'weights', principal)
+  for _, sum in ipairs({{n, kind .. 'n:' .. share, kind .. 'shares'}, {bytes, kind .. 'b:' .. share, kind .. 'shareweights'}}) do
+    local to, of, all = sum[1], sum[2], sum[3]
+    local by = to - score(of, principal)
+    if to > 0 then redis.call('ZADD', P .. of, to, principal) else redis.call('ZREM', P .. of, principal) end
+    if by ~= 0 and tonumber(redis.call('ZINCRBY', P .. all, by, share)) <= 0 then redis.call('ZREM', P .. all, share) end
+  end
+  if n == 0 and bytes == 0 then redis.call('HDEL', P .. kind .. 'shareof', principal) end
+end
+
+-- usesshare records the share of a principal that has members; '' if it has one of its own.
+local function usesshare(kind, principal, share, keep)
+  if share == '' then return end
+  redis.call('HSET', P .. kind .. 'shareof', principal, share)
+  sumup(kind, principal)
+  for _, key in ipairs({'shareof', 'shares', 'shareweights', 'n:' .. share, 'b:' .. share}) do live(P .. kind .. key, keep) end
+end
+
 local function count(principal)
   local n = tasksof(principal)
   if n > 0 then redis.call('ZADD', P .. 'accounts', n, principal) else redis.call('ZREM', P .. 'accounts', principal) end
+  sumup('', principal)
   return n
 end
 
@@ -134,6 +166,7 @@ local function charge(kind, member, principal, to, keep)
   if all <= 0 then redis.call('HDEL', bytes, ALL) end
   if tonumber(redis.call('ZINCRBY', weights, by, principal)) <= 0 then redis.call('ZREM', weights, principal) end
   if all == by then livebytes(kind, keep) end
+  sumup(kind, principal)
   return by
 end
 

@@ -1,26 +1,59 @@
 local principal, name, message, maxcount, maxbytes, keep, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]),
   tonumber(ARGV[6]), tonumber(ARGV[7])
-local maxbytesofall, task, endedkeep = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local maxbytesofall, task, endedkeep, share = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10]), ARGV[11]
 local v, talks, talkers = P .. 'v:' .. name, P .. 'q:talks', P .. 'talkers'
 
--- shareof returns the share of the maximum number or of the maximum bytes of conversations that a principal uses, whichever is
--- larger.
-local function shareof(of, n) return math.max((n or 0) / max, bytesof('talk', of) / maxbytesofall) end
+-- partof returns the part of the maximum number or of the maximum bytes of conversations that a principal uses, whichever is larger, and
+-- partofshare that of a share, or of a principal without one.
+local function partof(of) return math.max(score('talkers', of) / max, bytesof('talk', of) / maxbytesofall) end
 
--- victim returns the conversation to forget: the least recently used one of a principal with the largest share; nil for none. If
--- the least recently used of all is not of such a principal, the creating principal is preferred, and then any other.
+local function partofshare(of, share)
+  if not share then return partof(of) end
+  return math.max(score('talkshares', share) / max, score('talkshareweights', share) / maxbytesofall)
+end
+
+-- ofshare returns the conversation to forget of a share: the least recently used one of a principal with the largest part. It compares 16 principals
+-- with the most conversations, and 16 with the most bytes.
+local function ofshare(share)
+  local found, most, used
+  for _, key in ipairs({'talkn:', 'talkb:'}) do
+    for _, each in ipairs(redis.call('ZREVRANGE', P .. key .. share, 0, 15)) do
+      local part, first = partof(each), redis.call('ZRANGE', P .. 'r:' .. each, 0, 0, 'WITHSCORES')
+      if first[1] and (not most or part > most or part == most and tonumber(first[2]) < used) then
+        found, most, used = first[1], part, tonumber(first[2])
+      end
+    end
+  end
+  return found
+end
+
+-- victim returns the conversation to forget: the least recently used one of a principal with the largest part, in the share with the largest part; nil
+-- for none. If the least recently used of all is not of such a share, that of the creating principal is preferred, and then any other.
 local function victim()
   local oldest = redis.call('ZRANGE', talks, 0, 0)[1]
   if not oldest then return nil end
-  local of, most = nil, 0
-  for _, key in ipairs({talkers, P .. 'talkweights'}) do
-    local each = redis.call('ZREVRANGE', key, 0, 0)[1]
-    local share = each and shareof(each, redis.call('ZSCORE', talkers, each)) or 0
-    if share > most then of, most = each, share end
+  local of, ofs, most = nil, nil, 0
+  local function consider(principal, share)
+    local part = partofshare(principal, share)
+    if part > most then of, ofs, most = principal, share, part end
   end
-  local owner = oldest:sub(1, HASH)
-  if not of or shareof(owner, redis.call('ZSCORE', talkers, owner) or max) >= most then return oldest end
-  if shareof(principal, redis.call('ZSCORE', talkers, principal)) >= most then of = principal end
+  for _, key in ipairs({'talkers', 'talkweights'}) do
+    -- A principal with a share uses no more than the share does.
+    local each = redis.call('ZREVRANGE', P .. key, 0, 0)[1]
+    if each then consider(each, shareof('talk', each)) end
+  end
+  for _, key in ipairs({'talkshares', 'talkshareweights'}) do
+    local each = redis.call('ZREVRANGE', P .. key, 0, 0)[1]
+    if each then consider(nil, each) end
+  end
+  local owner, own = oldest:sub(1, HASH), shareof('talk', principal)
+  if not of and not ofs or redis.call('ZSCORE', talkers, owner) == false or partofshare(owner, shareof('talk', owner)) >= most then
+    of, ofs = owner, shareof('talk', owner)
+    if not ofs then return oldest end
+  elseif partofshare(principal, own) >= most then
+    of, ofs = principal, own
+  end
+  if ofs then return ofshare(ofs) or oldest end
   return redis.call('ZRANGE', P .. 'r:' .. of, 0, 0)[1] or oldest
 end
 
@@ -51,6 +84,7 @@ livebytes('talk', keep)
 if new or charged ~= tonumber(talk[4]) then
   redis.call('HSET', v, 'charge', charged)
   charge('talk', member, principal, charged, keep)
+  usesshare('talk', principal, share, keep)
   while redis.call('ZCARD', talks) > max or total('talk') > maxbytesofall do
     local last = victim()
     if not last then break end
