@@ -129,16 +129,26 @@ func (f *findSearch) nameCaller(caller string) {
 		"--as-self lists all agents that you may list.", caller)
 }
 
+// Bounds of the agents that --all collects. The rest is on further pages.
+const (
+	maxPages = 2_000
+	maxBytes = 64 << 20
+)
+
 // search writes a page of agents, or all pages.
 func (f *findSearch) search(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
 	var found []registryapi.Agent
-	for {
+	size := 0
+	for pages := 1; ; pages++ {
 		page, err := client.Search(ctx, query)
 		if err != nil {
 			return err
 		}
 		found = append(found, page.Agents...)
-		if f.everyPage && page.NextCursor != "" && page.NextCursor != query.Cursor {
+		for i := range page.Agents {
+			size += len(page.Agents[i].JSON)
+		}
+		if f.everyPage && page.NextCursor != "" && page.NextCursor != query.Cursor && pages < maxPages && size < maxBytes {
 			query.Cursor = page.NextCursor
 			continue
 		}

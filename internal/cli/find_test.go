@@ -348,3 +348,18 @@ func testFind(t *testing.T, c *cluster) {
 		}
 	})
 }
+
+// A registry whose pages never end fills no memory: the command prints what it has collected, and the token of the next page.
+func TestFindOfEndlessPagesIsBounded(t *testing.T) {
+	description := strings.Repeat("x", 6<<20)
+	pages := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		pages++
+		_, _ = fmt.Fprintf(w, `{"items":[{"namespace":"team","name":"a","description":%q}],"nextCursor":"c%d","total":1}`, description, pages)
+	}))
+	t.Cleanup(server.Close)
+	r := run(t, "find", "--all", "-A", "-o", "name", "--registry", server.URL, "--registry-token", "x")
+	if r.status != 0 || pages > maxBytes>>20 || !strings.Contains(r.stderr, "--page-token") && !strings.Contains(r.stdout, "team/a") {
+		t.Errorf("%d pages, status %d, %.300s", pages, r.status, r.stderr)
+	}
+}

@@ -28,18 +28,21 @@ const (
 func (a *app) importCatalogCommand() *cobra.Command {
 	f := importFlags{app: a}
 	var transport a2aclient.TransportOptions
+	var private bool
 	cmd := &cobra.Command{
 		Use:   "catalog URL",
 		Short: "Make remote Agents from the cards in a catalog",
 		Long: `Make remote Agents from the cards in a catalog: an AI Catalog, or a manifest of ARD (Agentic Resource Discovery).
 
-The command reads the catalogs that the catalog names at its own origin, too, and at most 256 cards. It writes the Agents to stdout, for
-kubectl apply -f -. It writes each entry that is no agent, or that has no usable card, to stderr, with the reason.`,
+The command reads the catalogs that the catalog names at its own origin, too, and at most 256 cards: those of the server of the catalog, and
+those at public addresses. It writes the Agents to stdout, for kubectl apply -f -. It writes each entry that is no agent, or that has no usable
+card, to stderr, with the reason.`,
 		Example: `  kubectl a2a import catalog https://agents.example.com > agents.yaml`,
 		Args:    exactArgs("URL"),
 	}
 	f.addTo(cmd)
 	cmd.Flags().StringVar(&transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the certificates of the servers, in addition to those of the system.")
+	cmd.Flags().BoolVar(&private, "private", false, "Read cards at private addresses of other servers than that of the catalog, too.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
@@ -47,6 +50,9 @@ kubectl apply -f -. It writes each entry that is no agent, or that has no usable
 		namespace, err := a.cluster.Namespace()
 		if err != nil {
 			return err
+		}
+		if at, err := url.Parse(args[0]); err == nil && !private {
+			transport.Trusted = at
 		}
 		client, err := a2aclient.NewHTTPClient(transport, a.debugf())
 		if err != nil {
@@ -66,9 +72,10 @@ type catalogWalk struct {
 	client    *http.Client
 	namespace string
 	result    *conversion.Result
-	// cards are the entries whose cards are read, in the order of the catalogs, and catalogs is the number of the catalogs.
-	cards    []catalogCard
-	catalogs int
+	// cards are the entries whose cards are read, in the order of the catalogs, catalogs is the number of the catalogs, and entries that of
+	// their entries.
+	cards             []catalogCard
+	catalogs, entries int
 }
 
 // catalogCard is an entry of a catalog with the URL of a card.
@@ -87,7 +94,7 @@ func (w *catalogWalk) run(ctx context.Context, at string) error {
 	seen := map[string]bool{first.URL.String(): true}
 	waiting := []*a2aclient.Catalog{first}
 	for len(waiting) > 0 {
-		next := w.entries(waiting[0], seen)
+		next := w.read(waiting[0], seen)
 		waiting = waiting[1:]
 		for _, entry := range next {
 			catalog, err := a2aclient.ReadCatalog(ctx, w.client, entry.url)
@@ -104,15 +111,20 @@ func (w *catalogWalk) run(ctx context.Context, at string) error {
 	return w.readCards(ctx)
 }
 
-// entries notes the cards of a catalog, and returns its entries that are catalogs.
-func (w *catalogWalk) entries(c *a2aclient.Catalog, seen map[string]bool) (catalogs []catalogCard) {
+// read notes the cards of a catalog, and returns its entries that are catalogs.
+func (w *catalogWalk) read(c *a2aclient.Catalog, seen map[string]bool) (catalogs []catalogCard) {
 	source := conversion.NewSource("Catalog "+c.URL.String(), map[string]any{}, nil, &w.result.Report)
-	for i, entry := range c.Entries {
+	rest := min(len(c.Entries), a2aclient.MaxEntries-w.entries)
+	w.entries += rest
+	if c.Cut || rest < len(c.Entries) {
+		source.Check(fmt.Sprintf("at most %d entries are read", a2aclient.MaxEntries), "import the other cards by themselves", "entries")
+	}
+	for i, entry := range c.Entries[:rest] {
 		path := []any{"entries", i}
 		at, err := c.URL.Parse(entry.URL)
 		kind := cmp.Or(entry.Type, entry.MediaType)
 		switch {
-		case err != nil || entry.URL == "":
+		case err != nil || entry.URL == "" || at.Scheme != "http" && at.Scheme != "https":
 			source.Check("the entry has no URL", "ask the publisher of the catalog", path...)
 		case seen[at.String()]:
 		case kind == a2aclient.TypeAgentCard && len(w.cards) == maxCatalogRead:
@@ -140,13 +152,17 @@ func isSameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host ==
 
 // readCards reads the cards, a few at a time, and adds their Agents.
 func (w *catalogWalk) readCards(ctx context.Context) error {
-	cards := make([]*a2aclient.Card, len(w.cards))
+	results := make([]*conversion.Result, len(w.cards)) // without the cards, which may be large
 	problems := make([]error, len(w.cards))
 	var readers errgroup.Group
 	readers.SetLimit(cardReaders)
 	for i, entry := range w.cards {
 		readers.Go(func() error {
-			cards[i], problems[i] = a2aclient.ReadCard(ctx, w.client, entry.url)
+			card, err := a2aclient.ReadCard(ctx, w.client, entry.url)
+			if err == nil {
+				results[i], err = conversion.FromCard(card.Card, card.URL, w.namespace, "")
+			}
+			problems[i] = err
 			return ctx.Err()
 		})
 	}
@@ -155,11 +171,8 @@ func (w *catalogWalk) readCards(ctx context.Context) error {
 	}
 	names := map[string]int{}
 	for i, entry := range w.cards {
+		made := results[i]
 		err := problems[i]
-		var made *conversion.Result
-		if err == nil {
-			made, err = conversion.FromCard(cards[i].Card, cards[i].URL, w.namespace, "")
-		}
 		if err != nil {
 			entry.source.Check("no Agent was made: "+err.Error(), "import the card later with kubectl a2a import card", entry.path...)
 			continue

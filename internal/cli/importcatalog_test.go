@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -76,5 +77,47 @@ func TestImportCatalogRefusesWhatIsNone(t *testing.T) {
 		if r := run(t, "import", "catalog", at, "-n", "team"); r.status == 0 || !strings.Contains(r.stderr, want) || r.stdout != "" {
 			t.Errorf("%s: %+v, want %q", at, r, want)
 		}
+	}
+}
+
+// A catalog makes the command call no server in the network of the person: neither by a card at a private address, nor by a redirect to it.
+func TestImportCatalogCallsNoPrivateAddress(t *testing.T) {
+	var calls atomic.Int32
+	private := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		_, _ = fmt.Fprint(w, strings.ReplaceAll(cardNamed("private"), "%s", "http://"+r.Host))
+	}))
+	t.Cleanup(private.Close)
+	server := catalogServer(t, map[string]string{
+		"/c.json": `{"specVersion":"1.0","entries":[
+			{"identifier":"a","type":"application/a2a-agent-card+json","url":"` + private.URL + `/card.json"},
+			{"identifier":"b","type":"application/a2a-agent-card+json","url":"file:///etc/hostname"},
+			{"identifier":"c","type":"application/a2a-agent-card+json","url":"%s/card.json"}]}`,
+		"/card.json": cardNamed("weather"),
+	})
+	redirecting := httptest.NewServer(http.RedirectHandler(private.URL+"/c.json", http.StatusFound))
+	t.Cleanup(redirecting.Close)
+	r := run(t, "import", "catalog", server.URL+"/c.json", "-n", "team")
+	if r.status != 0 || calls.Load() != 0 || !strings.Contains(r.stderr, "is not a public address") || !strings.Contains(r.stderr, "has no URL") {
+		t.Errorf("%d calls, %+v", calls.Load(), r)
+	}
+	if r := run(t, "import", "catalog", redirecting.URL+"/x.json", "-n", "team"); r.status == 0 || calls.Load() != 0 {
+		t.Errorf("%d calls after a redirect, %+v", calls.Load(), r)
+	}
+	r = run(t, "import", "catalog", server.URL+"/c.json", "-n", "team", "--private")
+	if r.status != 0 || calls.Load() == 0 || !strings.Contains(r.stdout, "name: private") {
+		t.Errorf("%d calls with --private, %+v", calls.Load(), r)
+	}
+}
+
+func TestImportCatalogIsBounded(t *testing.T) {
+	server := catalogServer(t, map[string]string{
+		"/c.json": `{"specVersion":"1.0","entries":[{"type":"application/a2a-agent-card+json","url":"/card.json"},` +
+			strings.Repeat(`{},`, 100_000) + `{"type":"application/ai-catalog+json","url":"/more.json"}]}`,
+		"/card.json": cardNamed("weather"),
+	})
+	r := run(t, "import", "catalog", server.URL+"/c.json", "-n", "team")
+	if lines := strings.Count(r.stderr, "\n"); r.status != 0 || lines > 5_000 || !strings.Contains(r.stderr, "at most 4096 entries are read") {
+		t.Errorf("status %d, %d lines", r.status, lines)
 	}
 }

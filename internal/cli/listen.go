@@ -28,8 +28,10 @@ import (
 )
 
 const (
-	// maxNotification bounds the body of a notification, in bytes: agents send artifacts of 8 MiB at most.
+	// maxNotification bounds the body of a notification, in bytes: agents send artifacts of 8 MiB at most. maxReading bounds the bodies that
+	// are read at a time.
 	maxNotification = 16 << 20
+	maxReading      = 4
 	// listenMemory bounds the memory of connections and their headers, in bytes.
 	listenMemory = 16 << 20
 	// listenTimeout bounds the read of a request, and listenShutdown the end of open requests.
@@ -60,6 +62,9 @@ type receiver struct {
 	origin string
 	// fetch reads the keys of the agent.
 	fetch func(context.Context) (*jose.JSONWebKeySet, error)
+
+	// reading has an element for each body that is being read.
+	reading chan struct{}
 
 	mu   sync.Mutex
 	keys *jose.JSONWebKeySet
@@ -124,6 +129,7 @@ func (r *receiver) listen(ctx context.Context, address string) error {
 		return failure.Wrap(failure.Usage, err, "listen on --address %s", address).WithHint("port 0 selects a free port")
 	}
 	r.origin = cmp.Or(r.origin, "http://"+listener.Addr().String())
+	r.reading = make(chan struct{}, maxReading)
 	r.warnf("Waiting for notifications to %s. Press Ctrl-C to stop.", r.origin)
 	server := httpserver.New(httpserver.Options{Name: "webhook", Handler: r, Memory: listenMemory, ReadTimeout: listenTimeout})
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -140,17 +146,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "notifications are posted", http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxNotification))
-	if err != nil {
-		http.Error(w, fmt.Sprintf("the body is not complete, or has more than %d bytes", maxNotification), http.StatusRequestEntityTooLarge)
-		return
-	}
+	n := received{Time: time.Now().UTC(), Outcome: outcomeVerified, Event: request.Header.Get(notification.HeaderEvent)}
+	body, status, err := r.readVerified(w, request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := received{Time: time.Now().UTC(), Outcome: outcomeVerified, Event: request.Header.Get(notification.HeaderEvent)}
-	if err := r.verify(request, body); err != nil {
+	if err != nil {
 		n = received{Time: n.Time, Outcome: "refused", Reason: err.Error()}
-		http.Error(w, n.Reason, http.StatusUnauthorized)
+		http.Error(w, n.Reason, status)
 	} else {
 		n.Repeated = slices.Contains(r.events, n.Event)
 		r.remember(n.Event)
@@ -165,20 +167,42 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// verify checks the signature of a request. If the keys do not have the key of the signature, it reads them again. r.mu must be held.
-func (r *receiver) verify(request *http.Request, body []byte) error {
-	err := notification.Verify(request.Header, body, r.keys, r.origin, time.Now())
+// readVerified returns the body of a request with a valid signature, and the status for any other one. It reads no body of a request without a
+// valid signature, because anyone who reaches the address can send one.
+func (r *receiver) readVerified(w http.ResponseWriter, request *http.Request) (body []byte, status int, err error) {
+	checkBody, err := r.verify(request)
+	if err != nil {
+		return nil, http.StatusUnauthorized, err
+	}
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-request.Context().Done():
+		return nil, http.StatusServiceUnavailable, request.Context().Err()
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, request.Body, maxNotification))
+	if err != nil {
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body is not complete, or has more than %d bytes", maxNotification)
+	}
+	return body, http.StatusUnauthorized, checkBody(body)
+}
+
+// verify checks the signature of a request. If the keys do not have the key of the signature, it reads them again.
+func (r *receiver) verify(request *http.Request) (checkBody func([]byte) error, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	checkBody, err = notification.Verify(request.Header, r.keys, r.origin, time.Now())
 	if !errors.Is(err, notification.ErrNoKey) || time.Since(r.read) < keysAge {
-		return err
+		return checkBody, err
 	}
 	r.read = time.Now()
 	keys, problem := r.fetch(request.Context())
 	if problem != nil {
 		r.warnf("The keys of the agent could not be read again: %v", problem)
-		return err
+		return nil, err
 	}
 	r.keys = keys
-	return notification.Verify(request.Header, body, r.keys, r.origin, time.Now())
+	return notification.Verify(request.Header, r.keys, r.origin, time.Now())
 }
 
 // remember adds the id of a notification. r.mu must be held.

@@ -12,9 +12,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -129,6 +131,17 @@ func TestListenPrintsVerifiedNotifications(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("listen() = %v", err)
+	}
+}
+
+// A request without a valid signature is refused before its body arrives.
+func TestListenReadsNoUnsignedBody(t *testing.T) {
+	r := &receiver{app: &app{IOStreams: genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}}, keys: &jose.JSONWebKeySet{}, read: time.Now()}
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", iotest.ErrReader(errors.New("the body is read")))
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, request)
+	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "there is no signature") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

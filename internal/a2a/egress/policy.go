@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 )
 
 // Policy lists the allowed targets. It is immutable once a guard uses it.
@@ -75,7 +77,7 @@ func (a access) possible() bool {
 	if a.inCluster || a.configured || a.public && !a.plain {
 		return true
 	}
-	return slices.ContainsFunc(a.policy.CIDRs, func(c netip.Prefix) bool { return !a.plain || !public(c.Addr()) })
+	return slices.ContainsFunc(a.policy.CIDRs, func(c netip.Prefix) bool { return !a.plain || !publicaddress.Is(c.Addr()) })
 }
 
 // permits reports whether an address is allowed.
@@ -99,7 +101,7 @@ func (a access) permits(address netip.Addr) bool {
 	if a.inCluster || a.configured {
 		return true
 	}
-	open := public(address)
+	open := publicaddress.Is(address)
 	if slices.ContainsFunc(p.CIDRs, within) {
 		return !a.plain || !open
 	}
@@ -164,70 +166,6 @@ func (p *Policy) clusterDomain() string {
 // request wraps it. No byte was sent to the target.
 var ErrDenied = errors.New("target is not allowed")
 
-// special lists the ranges of addresses that are not public (the special-purpose
-// registries of IANA, RFC 6890) or that embed another address. Such an address is allowed
-// only by a CIDR, for a Service, or for a configured host.
-var special = prefixes(
-	"0.0.0.0/8",          // this network
-	"10.0.0.0/8",         // private
-	"100.64.0.0/10",      // carrier-grade NAT
-	"127.0.0.0/8",        // loopback
-	"169.254.0.0/16",     // link-local, metadata
-	"172.16.0.0/12",      // private
-	"192.0.0.0/24",       // IETF protocols
-	"192.0.2.0/24",       // documentation
-	"192.88.99.0/24",     // 6to4 relays
-	"192.168.0.0/16",     // private
-	"198.18.0.0/15",      // benchmarks
-	"198.51.100.0/24",    // documentation
-	"203.0.113.0/24",     // documentation
-	"224.0.0.0/4",        // multicast
-	"240.0.0.0/4",        // reserved
-	"255.255.255.255/32", // broadcast
-	"::/128",             // unspecified
-	"::1/128",            // loopback
-	"::/96",              // IPv4-compatible
-	"::ffff:0:0/96",      // IPv4-mapped
-	"::ffff:0:0:0/96",    // IPv4-translated
-	"64:ff9b::/96",       // NAT64
-	"64:ff9b:1::/48",     // NAT64, local
-	"100::/64",           // discard
-	"2001::/32",          // Teredo
-	"2001:2::/48",        // benchmarks
-	"2001:10::/28",       // ORCHID
-	"2001:20::/28",       // ORCHIDv2
-	"2001::/23",          // IETF protocols
-	"2001:db8::/32",      // documentation
-	"2002::/16",          // 6to4
-	"3fff::/20",          // documentation
-	"5f00::/16",          // segment routing
-	"fc00::/7",           // unique local
-	"fe80::/10",          // link-local
-	"fec0::/10",          // site-local
-	"ff00::/8",           // multicast
-)
-
-// metadata lists the addresses of clouds' metadata services outside of the link-local
-// range. A metadata service returns credentials of the machine.
-var metadata = prefixes(
-	"100.100.100.200/32", // Alibaba Cloud
-	"168.63.129.16/32",   // Azure
-	"192.0.0.192/32",     // Oracle Cloud
-	"fd00:ec2::254/128",  // AWS
-	"fd20:ce::254/128",   // Google Cloud
-)
-
-// global is the range of globally routed IPv6 addresses.
-var global = netip.MustParsePrefix("2000::/3")
-
-// public reports whether an address is public.
-func public(a netip.Addr) bool {
-	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
-}
-
-// IsPublic reports whether an address is public: it has the same meaning in all networks.
-func IsPublic(a netip.Addr) bool { return public(a.Unmap()) }
-
 // forbidden reports whether an address is refused by every policy whose Local is false, as
 // in pods.
 func forbidden(a netip.Addr) bool {
@@ -235,7 +173,7 @@ func forbidden(a netip.Addr) bool {
 		return forbidden(embedded)
 	}
 	return local(a) || a.IsUnspecified() || a.IsMulticast() || a.Is4() && a.As4() == [4]byte{255, 255, 255, 255} ||
-		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
+		a.Is4() && a.As4()[0] == 0 || within(publicaddress.Metadata, a)
 }
 
 // OffLink is a Control function of net.Dialer for hosts in the configuration. It refuses
@@ -281,12 +219,4 @@ func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() 
 
 func within(all []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, t := range texts {
-		all[i] = netip.MustParsePrefix(t)
-	}
-	return all
 }

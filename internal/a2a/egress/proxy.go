@@ -25,6 +25,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 )
 
 // Proxy is an HTTP proxy for connections to public https servers. It connects to them with the method CONNECT, so the proxy
@@ -185,7 +186,7 @@ func (p *Proxy) carries(ctx context.Context, host, port string) (addresses []net
 	if err != nil {
 		return nil, true
 	}
-	if slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !public(a.Unmap()) }) {
+	if slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !publicaddress.Is(a.Unmap()) }) {
 		return nil, false
 	}
 	return addresses, true
@@ -198,7 +199,7 @@ func (p *Proxy) isCandidate(host, port string) bool {
 		return false
 	}
 	if literal, err := netip.ParseAddr(host); err == nil {
-		if !public(literal) {
+		if !publicaddress.Is(literal) {
 			return false
 		}
 	} else {

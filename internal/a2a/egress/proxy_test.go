@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 	"github.com/a2a-operator/a2a-operator/test/connectproxy"
 )
 
@@ -94,7 +95,7 @@ func TestProxyCarriesPublicServers(t *testing.T) {
 		"a name without an address here":  {&Policy{Hosts: []string{"*"}}, fakeResolver{}, "https://example.com/", "example.com:443"},
 		"a name with a public address":    {&Policy{Hosts: []string{"*"}}, fakeResolver{"example.com.": addresses("1.1.1.1")}, "https://example.com:8443/", "example.com:8443"},
 		"a configured name":               {&Policy{Configured: []string{"example.com"}}, fakeResolver{}, "https://Example.com./", "example.com:443"},
-		"a name allowed by its addresses": {&Policy{CIDRs: prefixes("1.1.1.0/24")}, fakeResolver{"example.com.": addresses("1.1.1.1")}, "https://example.com/", "1.1.1.1:443"},
+		"a name allowed by its addresses": {&Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("1.1.1.0/24")}}, fakeResolver{"example.com.": addresses("1.1.1.1")}, "https://example.com/", "1.1.1.1:443"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBehindProxy(t, c.policy, c.resolver, &ProxyOptions{URL: "http://"}, hello)
@@ -118,7 +119,7 @@ func TestProxyWithTLS(t *testing.T) {
 // TestProxyIsNotUsed calls targets that are reached directly, and checks that the proxy sees none of them.
 func TestProxyIsNotUsed(t *testing.T) {
 	policy := &Policy{
-		Hosts: []string{"*"}, CIDRs: prefixes("10.1.0.0/16"), Services: []Service{{"hooks", "team"}}, ClusterDomain: "corp.example",
+		Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Services: []Service{{"hooks", "team"}}, ClusterDomain: "corp.example",
 		Configured: []string{"llm", "models.team", "model.internal"},
 	}
 	resolver := fakeResolver{
@@ -154,7 +155,7 @@ func TestSSRFThroughAProxy(t *testing.T) {
 			t.Errorf("%s: no error", url)
 		}
 	}
-	for _, p := range append(special, metadata...) {
+	for _, p := range slices.Concat(publicaddress.Special, publicaddress.Metadata) {
 		a := sample(p)
 		spellings := spellings6
 		if a.Is4() {

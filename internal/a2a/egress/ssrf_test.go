@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 )
 
 // anywhere allows every name that resolves to public addresses. It also allows one
@@ -89,7 +91,7 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 			t.Errorf("request to %q error = %v, want ErrDenied", raw, err)
 		}
 	}
-	for _, p := range append(special, metadata...) {
+	for _, p := range slices.Concat(publicaddress.Special, publicaddress.Metadata) {
 		t.Run(p.String(), func(t *testing.T) {
 			ranges++
 			a := sample(p)

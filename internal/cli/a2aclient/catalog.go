@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -18,9 +19,14 @@ const (
 	TypeCatalog   = "application/ai-catalog+json"
 )
 
+// MaxEntries bounds the entries of a catalog that are read.
+const MaxEntries = 4096
+
 // Catalog is an AI Catalog, or a manifest of ARD.
 type Catalog struct {
+	// Entries are at most MaxEntries, and Cut is true if the catalog has more.
 	Entries []CatalogEntry `json:"entries"`
+	Cut     bool           `json:"-"`
 	// URL is where the catalog was read.
 	URL *url.URL `json:"-"`
 }
@@ -53,6 +59,10 @@ func ReadCatalog(ctx context.Context, httpClient *http.Client, reference string)
 	c := &Catalog{URL: at}
 	if !isCatalog(text) || json.Unmarshal(text, c) != nil {
 		return nil, failure.New(failure.CardInvalid, "the document at %s is not a catalog", at).WithHint("name the URL of the catalog; kubectl a2a import card imports a single agent")
+	}
+	if len(c.Entries) > MaxEntries {
+		c.Entries = slices.Clone(c.Entries[:MaxEntries])
+		c.Cut = true
 	}
 	return c, nil
 }

@@ -28,6 +28,8 @@ import (
 const (
 	// maxAnswer bounds an event, and a response that is no stream, in bytes.
 	maxAnswer = 64 << 20
+	// maxMemory bounds what an event or a response takes while it is decoded, by estimate, in bytes.
+	maxMemory = 256 << 20
 	// unlimited is the limit of the time for which a user waits; --timeout is an own limit.
 	unlimited = time.Duration(math.MaxInt64)
 )
@@ -76,6 +78,7 @@ func New(c *Card, options Options) (*client.Client, error) {
 	return client.New(client.Options{
 		HTTP:     newStream(&transport{http: options.HTTP, credential: options.Credential, card: c}),
 		Endpoint: e, Header: options.Header, Extensions: extensions, RecordJSON: true, AnyID: true,
+		Reserve: stream.AtMost(maxMemory),
 		Explain: func(ctx context.Context, err error) error { return explain(ctx, err, c, e, options.Credential) },
 	}), nil
 }

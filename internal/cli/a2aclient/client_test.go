@@ -360,6 +360,24 @@ func TestHostileServersOfCardsAreRefused(t *testing.T) {
 	}
 }
 
+// An answer of 2 MiB that would decode to 300 MiB is refused.
+func TestAnswersThatTakeTooMuchMemoryAreRefused(t *testing.T) {
+	history := strings.Repeat(`{},`, 700_000) + `{}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = fmt.Fprintf(w, `{"name":"x","url":"http://%s/","protocolVersion":"0.3.0","preferredTransport":"JSONRPC","skills":[]}`, r.Host)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"},"history":[`+history+`]}}`)
+	}))
+	t.Cleanup(server.Close)
+	_, err := connect(t, server.URL, Choice{Version: "0.3"}).Send(t.Context(), message("hi", ""))
+	if err == nil || !strings.Contains(err.Error(), "is the limit") {
+		t.Errorf("Send() error = %v, want the limit of memory", err)
+	}
+}
+
 func TestEarlierVersionsAreUsedOnRequestOnly(t *testing.T) {
 	c := parse(t, `{"name":"old","url":"http://a.example/","protocolVersion":"0.3.0","skills":[]}`)
 	_, err := New(c, Options{})

@@ -5,6 +5,7 @@ package a2aclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,15 +14,19 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -48,6 +53,9 @@ type TransportOptions struct {
 	CertificateFile, KeyFile string
 	// Insecure skips the verification of certificates.
 	Insecure bool
+	// Trusted is the URL of a server that names others. If it is not nil, connections go to the host and port of this URL, to the proxy of the
+	// environment and to public addresses only. DialContext must then be nil.
+	Trusted *url.URL
 }
 
 // NewHTTPClient returns a client that follows at most 5 redirects of a GET request, but no redirect from https to http,
@@ -86,9 +94,14 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		TLSClientConfig: config, TLSHandshakeTimeout: tlsHandshakeTimeout, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: time.Minute,
 	}
-	if o.DialContext != nil {
+	switch {
+	case o.DialContext != nil:
 		transport.Proxy = nil
 		transport.DialContext = o.DialContext
+	case o.Trusted != nil:
+		p := &publicDialer{direct: map[string]bool{hostPort(o.Trusted): true}}
+		transport.Proxy = p.proxy
+		transport.DialContext = p.dial
 	}
 	httpClient := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects || !o.follows(via[0], r) {
@@ -100,6 +113,52 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		httpClient.Transport = &wireLog{next: transport, logf: debug}
 	}
 	return httpClient, nil
+}
+
+// publicDialer makes connections to the servers in direct, and to public addresses. It is safe for concurrent use.
+type publicDialer struct {
+	mu sync.Mutex
+	// direct has hosts with ports.
+	direct map[string]bool
+}
+
+// proxy returns the proxy of the environment for a request, nil for none.
+func (p *publicDialer) proxy(r *http.Request) (*url.URL, error) {
+	proxy, err := http.ProxyFromEnvironment(r)
+	if proxy != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.direct[hostPort(proxy)] = true
+	}
+	return proxy, err
+}
+
+func (p *publicDialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	p.mu.Lock()
+	isDirect := p.direct[address]
+	p.mu.Unlock()
+	if !isDirect {
+		dialer.Control = onlyPublic
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// onlyPublic is a Control function of net.Dialer.
+func onlyPublic(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !publicaddress.Is(to.Addr().Unmap()) {
+		return failure.New(failure.Unreachable, "%s is not a public address", address)
+	}
+	return nil
+}
+
+// ports are the default ports of schemes.
+var ports = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+
+// hostPort returns the host of a URL and its port.
+func hostPort(u *url.URL) string {
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme]))
 }
 
 // follows reports whether the client follows a redirect of a request.

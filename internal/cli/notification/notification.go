@@ -35,20 +35,20 @@ var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.EdDSA, j
 // ErrNoKey is the error for a signature whose key is not in the set: the agent may have rotated it.
 var ErrNoKey = errors.New("no key of the agent has the id of the signature")
 
-// Verify checks the signature of a request that was sent to an origin, such as https://hooks.example.com. Its errors say
-// what is wrong with the request.
-func Verify(header http.Header, body []byte, keys *jose.JSONWebKeySet, origin string, now time.Time) error {
+// Verify checks the signature of a request that was sent to an origin, such as https://hooks.example.com, without its body. checkBody checks
+// the body. Their errors say what is wrong with the request.
+func Verify(header http.Header, keys *jose.JSONWebKeySet, origin string, now time.Time) (checkBody func(body []byte) error, err error) {
 	text := header.Get(HeaderSignature)
 	if text == "" {
-		return errors.New("there is no signature")
+		return nil, errors.New("there is no signature")
 	}
 	token, err := jwt.ParseSigned(text, algorithms)
 	if err != nil {
-		return errors.New("the signature is not a JWT of an accepted algorithm")
+		return nil, errors.New("the signature is not a JWT of an accepted algorithm")
 	}
 	found := keys.Key(token.Headers[0].KeyID)
 	if len(found) == 0 {
-		return ErrNoKey
+		return nil, ErrNoKey
 	}
 	var claims struct {
 		jwt.Claims
@@ -56,22 +56,25 @@ func Verify(header http.Header, body []byte, keys *jose.JSONWebKeySet, origin st
 	}
 	err = token.Claims(found[0].Key, &claims)
 	if err != nil {
-		return errors.New("the signature is not that of the agent's key")
+		return nil, errors.New("the signature is not that of the agent's key")
 	}
-	digest := sha256.Sum256(body)
 	switch {
 	case claims.Expiry == nil:
-		return errors.New("the signature has no end")
+		return nil, errors.New("the signature has no end")
 	case !claims.Audience.Contains(origin):
-		return fmt.Errorf("the signature is for %q, and not for %s", []string(claims.Audience), origin)
+		return nil, fmt.Errorf("the signature is for %q, and not for %s", []string(claims.Audience), origin)
 	case claims.ValidateWithLeeway(jwt.Expected{Time: now}, leeway) != nil:
-		return fmt.Errorf("the signature is valid until %s, which is past, or not valid yet", claims.Expiry.Time().UTC().Format(time.RFC3339))
-	case subtle.ConstantTimeCompare([]byte(claims.Body), []byte(hex.EncodeToString(digest[:]))) == 0:
-		return errors.New("the body was changed after it was signed")
+		return nil, fmt.Errorf("the signature is valid until %s, which is past, or not valid yet", claims.Expiry.Time().UTC().Format(time.RFC3339))
 	case claims.ID != header.Get(HeaderEvent):
-		return fmt.Errorf("the header %s was changed after it was signed", HeaderEvent)
+		return nil, fmt.Errorf("the header %s was changed after it was signed", HeaderEvent)
 	}
-	return nil
+	return func(body []byte) error {
+		digest := sha256.Sum256(body)
+		if subtle.ConstantTimeCompare([]byte(claims.Body), []byte(hex.EncodeToString(digest[:]))) == 0 {
+			return errors.New("the body was changed after it was signed")
+		}
+		return nil
+	}, nil
 }
 
 // Summary is what a notification is about. Its texts are "" if the body does not have them.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
 )
 
 // Limits of the configuration.
@@ -168,7 +169,7 @@ func (p *Peer) validateURL() error {
 // registry, a private address is another machine than in the network of the peer. It is allowed
 // only if the url of the peer has a private address, too: both are then in one network.
 func (p *Peer) allowsResultAt(a netip.Addr) bool {
-	if !p.allowsAddress(a) || egress.IsPublic(a) || a.IsLoopback() {
+	if !p.allowsAddress(a) || publicaddress.Is(a.Unmap()) || a.IsLoopback() {
 		return p.allowsAddress(a)
 	}
 	u, err := url.Parse(p.URL)
@@ -176,7 +177,7 @@ func (p *Peer) allowsResultAt(a netip.Addr) bool {
 		return false
 	}
 	own, err := netip.ParseAddr(u.Hostname())
-	return err == nil && !egress.IsPublic(own) && !own.IsLoopback()
+	return err == nil && !publicaddress.Is(own.Unmap()) && !own.IsLoopback()
 }
 
 // allowsAddress reports whether the IP address a is allowed in the URL of the peer.
