@@ -243,7 +243,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	if err != nil {
 		return nil, err
 	}
-	loads := e.memory.Tasks / loadShare
+	loads := store.NewLoads(e.memory.Tasks / loadShare)
 	name := cmp.Or(e.options.StoreName, c.Agent.Namespace+"/"+c.Agent.Name)
 	s, err := redis.Open(redis.Options{
 		Server:     server,
@@ -251,7 +251,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		MaxTasks:   int(c.Tasks.MaxTasks),
 		MaxBytes:   cmp.Or(c.Tasks.MaxBytes, e.options.StoreMaxBytes),
 		Retention:  c.Tasks.Retention.Or(0),
-		CacheBytes: e.memory.Tasks - loads,
+		CacheBytes: e.memory.Tasks / loadShare * (loadShare - 1),
 		// A larger task would need more memory than there is.
 		MaxTaskBytes: int(min(e.memory.Tasks, maxTask)),
 		Observer:     &storeObserver{StoreCalls: e.metrics.StoreCalls(), store: trackStore(e.health), address: strings.Join(server.Addresses, ",")},
@@ -264,8 +264,8 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	gaugeBytes(e, s)
 	member := s.Join(e.options.ReplicaName(address))
 	return &taskStore{
-		engine: engine.Options{Member: member, Loads: store.NewLoads(loads), PageKey: s.PageKey},
-		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member},
+		engine: engine.Options{Member: member, Loads: loads, PageKey: s.PageKey},
+		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member, Loads: loads},
 		tokens: s,
 		close:  s.Close,
 	}, nil

@@ -269,7 +269,7 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if ended && t.engine.options.Now().Sub(now.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
 		return false, nil
 	}
-	first, err := taskAt(ctx, t.log, t.key, seq+1)
+	first, err := t.engine.taskAt(ctx, t.log, t.key, seq+1)
 	if err != nil {
 		return false, err
 	}

@@ -190,7 +190,7 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 		return true, nil
 	case c.Found != nil:
 		tn.foundInLog = true
-		return true, tn.followFrom(ctx, c.Found)
+		return true, e.followFrom(ctx, tn, c.Found)
 	case !tn.handle(forwardedAway): // the replica with the claim has forwarded a copy and waits for it
 		tn.former = nil
 		return false, nil
@@ -214,8 +214,8 @@ func (tn *turn) become(other *turn) {
 
 // followFrom decides a turn whose message another replica processes or has processed. at is
 // the event with which the turn began there.
-func (tn *turn) followFrom(ctx context.Context, at *coordination.Position) error {
-	first, err := taskAt(ctx, at.Log, at.Key, at.Seq)
+func (e *Engine) followFrom(ctx context.Context, tn *turn, at *coordination.Position) error {
+	first, err := e.taskAt(ctx, at.Log, at.Key, at.Seq)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,10 @@ func (tn *turn) followFrom(ctx context.Context, at *coordination.Position) error
 
 // taskAt returns the task as it was after the event numbered seq, or the current task if
 // the log no longer has its beginning.
-func taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
+func (e *Engine) taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
+	reader := e.options.Loads.Reader(k.Owner)
+	defer reader.Release()
+	ctx = reader.In(ctx)
 	record, err := store.TaskAt(ctx, log, seq)
 	if record == nil {
 		return nil, storeError("read task", k.TaskID, err)
@@ -259,7 +262,7 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 			tn.decideWithAnswer(o.Message)
 		default:
 			tn.foundInLog = o.Found
-			err = tn.followFrom(ctx, o.Turn)
+			err = e.followFrom(ctx, tn, o.Turn)
 			o.Unknown = true
 		}
 		if o.Unknown {

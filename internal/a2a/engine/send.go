@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -23,7 +24,7 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 		return tn.answer.Event, nil
 	}
 	if !r.ReturnImmediately {
-		outcome, err := e.waitStopped(ctx, tn)
+		outcome, err := e.waitStopped(ctx, tn, r.Owner)
 		if err != nil {
 			return a2a.Event{}, err
 		}
@@ -98,7 +99,7 @@ func (e *Engine) attachFound(ctx context.Context, r *a2a.SendRequest, tn *turn) 
 // task at that moment, or nil if the caller has to answer with the current task. If another
 // replica took the turn over, it then waits for the end of the turn there, again at most for
 // Options.BlockingCap.
-func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error) {
+func (e *Engine) waitStopped(ctx context.Context, tn *turn, owner a2a.Owner) (*a2a.Record, error) {
 	select {
 	case <-tn.stopped: // often, the first events of an agent end the task
 	default:
@@ -113,15 +114,15 @@ func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error)
 		}
 	}
 	if tn.elsewhere {
-		return e.waitStoppedElsewhere(ctx, tn)
+		return e.waitStoppedElsewhere(ctx, tn, owner)
 	}
 	return tn.last, nil
 }
 
-func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Record, error) {
+func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn, owner a2a.Owner) (*a2a.Record, error) {
 	limited, cancel := context.WithTimeout(ctx, e.options.BlockingCap)
 	defer cancel()
-	record, err := e.outcome(limited, tn)
+	record, err := e.outcome(limited, tn, owner)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, nil // there is no outcome yet
 	}
@@ -130,27 +131,17 @@ func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Recor
 
 // outcome waits for the end of a turn that another replica runs: it reads the log until the
 // task is terminal or interrupted, and returns the task in that state.
-func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
+func (e *Engine) outcome(ctx context.Context, tn *turn, owner a2a.Owner) (*a2a.Record, error) {
 	s := e.follow(tn.log, nil, tn.first.Seq, func(u *a2a.StatusUpdate) bool {
 		return u.Status.State.Terminal() || u.Status.State.Interrupted()
-	}, nil)
+	}, e.options.Loads.Reader(owner))
 	defer s.Close()
-	s.withMessages = true
-	fold := store.Resume(tn.first.Task)
-	seq := tn.first.Seq
-	for {
-		records, err := s.Next(ctx)
-		if err != nil && s.ended {
-			return &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}}, nil
-		}
-		if err != nil {
+	for !s.ended {
+		if _, err := s.Next(ctx); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		for _, record := range records {
-			fold.Replay(&record.Event)
-			seq = record.Seq
-		}
 	}
+	return e.taskAt(ctx, tn.log, store.Key{Owner: owner, TaskID: tn.taskID}, s.after)
 }
 
 // answer is the stream of a turn that the agent answered with a message and no task.

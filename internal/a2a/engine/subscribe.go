@@ -44,6 +44,7 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (stream
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
 	}
 	_, err = log.Read(ctx, nil, *r.After)
+	reader.Release() // the stream reads the events again
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
@@ -114,8 +115,6 @@ type subscription struct {
 	// returned is true once Next has returned the batch. ended is true once no further
 	// record follows.
 	returned, ended bool
-	// withMessages includes the messages of the client.
-	withMessages bool
 	// failures counts the failed reads in a row. During an outage, Next repeats the read
 	// every second, and returns the error after maxFailures failures.
 	failures, maxFailures int
@@ -184,7 +183,7 @@ func (s *subscription) read(ctx context.Context) error {
 	kept := s.batch[:before]
 	for _, r := range s.batch[before:] {
 		s.after = r.Seq
-		if r.Message != nil && !s.withMessages {
+		if r.Message != nil {
 			continue
 		}
 		kept = append(kept, r)

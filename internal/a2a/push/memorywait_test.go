@@ -160,10 +160,11 @@ func TestWaitForMemoryIsNoRetry(t *testing.T) {
 	})
 }
 
-// countingTasks counts the reads of logs.
+// countingTasks counts the reads of logs. Each of them needs a number of bytes.
 type countingTasks struct {
 	store.Store
 	reads atomic.Int64
+	needs int64
 }
 
 func (c *countingTasks) Open(ctx context.Context, k store.Key) (store.Log, error) {
@@ -178,6 +179,9 @@ type countingLog struct {
 
 func (l countingLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	l.tasks.reads.Add(1)
+	if err := store.ReserveLoad(ctx, l.tasks.needs); err != nil {
+		return dst, err
+	}
 	return l.Log.Read(ctx, dst, after)
 }
 
@@ -204,6 +208,39 @@ func TestWaitForMemoryReadsNothing(t *testing.T) {
 		held.Release()
 		time.Sleep(2 * time.Second)
 		b.wantCounts("delivered=1")
+	})
+}
+
+// TestReadsOfTheStoreNeedMemory checks that what a delivery reads from the server of a store counts until its notification is encoded,
+// and that a delivery without this memory waits.
+func TestReadsOfTheStoreNeedMemory(t *testing.T) {
+	const most = 3 << 20
+	loads := store.NewLoads(4 << 20)
+	withFixture(t, push.Options{Loads: loads}, func(t *testing.T, b *fixture) {
+		reserve := func() (release func()) {
+			reader := loads.Reader("alice")
+			if err := store.ReserveLoad(reader.In(t.Context()), most); err != nil {
+				t.Errorf("memory for reads: %v", err)
+			}
+			return reader.Release
+		}
+		b.options.Tasks = &countingTasks{Store: b.tasks, needs: most}
+		b.restart()
+		release := reserve()
+		b.respond(func(r *http.Request) (*http.Response, error) {
+			reserve()() // a delivery keeps nothing while its request runs
+			return status(http.StatusOK)(r)
+		})
+		b.small("alice", "t1", "")
+		time.Sleep(time.Hour)
+		b.wantCounts("")
+		release()
+		time.Sleep(time.Second)
+		b.wantCounts("delivered=1")
+		reserve()()
+		if strings.Contains(b.log.String(), "not sent") {
+			t.Errorf("log: %s", b.log.String())
+		}
 	})
 }
 

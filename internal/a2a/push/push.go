@@ -208,6 +208,8 @@ type Options struct {
 	// Keep is how long a configuration can be read after its last notification, 10 min by
 	// default.
 	Keep time.Duration
+	// Loads is the memory for what deliveries read from Tasks; nil for no bound.
+	Loads *store.Loads
 	// Memory is charged for the bodies of more than limit.Small bytes until their requests end;
 	// nil charges none. The number of workers bounds the smaller ones.
 	Memory *limit.Budget

@@ -35,7 +35,9 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	if !p.reserve(d, &d.charge) { // without room, the step reads nothing
 		return p.beginMemoryWait(d)
 	}
-	n, next := p.nextNotification(d, batch)
+	reader := p.options.Loads.Reader(d.Task.Owner)
+	defer reader.Release()
+	n, next := p.nextNotification(reader.InPromptly(d.ctx), d, batch)
 	if n == nil {
 		return next
 	}
@@ -54,6 +56,7 @@ func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
 	}
 	n.encode = nil
 	clear(*batch) // during the request, the worker keeps only the body in memory
+	reader.Release()
 	if err := p.beginAttempt(d, n); err != nil {
 		return p.readFailed(d, "begin attempt", err)
 	}
@@ -130,19 +133,19 @@ func (p *Pushes) checkHeld(d *delivery) error {
 }
 
 // nextNotification returns the next notification, or nil and the next step.
-func (p *Pushes) nextNotification(d *delivery, batch *[]*a2a.Record) (*notification, nextStep) {
-	records, err := d.log.Read(d.ctx, (*batch)[:0], d.Acked)
+func (p *Pushes) nextNotification(ctx context.Context, d *delivery, batch *[]*a2a.Record) (*notification, nextStep) {
+	records, err := d.log.Read(ctx, (*batch)[:0], d.Acked)
 	*batch = records
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
-		return p.snapshot(d)
+		return p.snapshot(ctx, d)
 	case err != nil:
 		return nil, p.readFailed(d, "read log of task", err)
 	}
 	// An attempt of another replica may have joined more events than one read returns.
 	for more := len(records) > 0; more && records[len(records)-1].Seq < d.last; {
 		had := len(records)
-		records, err = d.log.Read(d.ctx, records, records[had-1].Seq)
+		records, err = d.log.Read(ctx, records, records[had-1].Seq)
 		if err != nil {
 			return nil, p.readFailed(d, "read log of task", err)
 		}
@@ -152,7 +155,7 @@ func (p *Pushes) nextNotification(d *delivery, batch *[]*a2a.Record) (*notificat
 	for i, r := range records {
 		switch {
 		case r.Status != nil:
-			return p.status(d, r)
+			return p.status(ctx, d, r)
 		case r.Artifact != nil && isV10(d.Config.Dialect):
 			n, open := artifactNotification(records[i:], d.last)
 			if open && d.last == 0 && !d.lingered {
@@ -169,11 +172,11 @@ func (p *Pushes) nextNotification(d *delivery, batch *[]*a2a.Record) (*notificat
 	return nil, nextStep{action: waitForLog}
 }
 
-func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, nextStep) {
+func (p *Pushes) status(ctx context.Context, d *delivery, r *a2a.Record) (*notification, nextStep) {
 	if isV10(d.Config.Dialect) {
 		return statusNotification(d.Config.Dialect, r, nil), nextStep{}
 	}
-	task, err := taskAt(d, r.Seq)
+	task, err := taskAt(ctx, d, r.Seq)
 	if err != nil {
 		return nil, p.readFailed(d, "read task", err)
 	}
@@ -184,8 +187,8 @@ func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, nextStep) {
 // notification have the same body: a receiver treats notifications with the same event id
 // as one (deduplication). If the log was trimmed and the task has changed since the event,
 // taskAt returns a task with the ids only, and the receiver has to read the rest.
-func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
-	record, err := store.TaskAt(d.ctx, d.log, seq)
+func taskAt(ctx context.Context, d *delivery, seq uint64) (*a2a.Task, error) {
+	record, err := store.TaskAt(ctx, d.log, seq)
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
 		return &a2a.Task{ID: record.Task.ID, ContextID: record.Task.ContextID, Dialect: record.Task.Dialect}, nil
@@ -195,8 +198,8 @@ func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
 	return record.Task, nil
 }
 
-func (p *Pushes) snapshot(d *delivery) (*notification, nextStep) {
-	now, err := d.log.Snapshot(d.ctx)
+func (p *Pushes) snapshot(ctx context.Context, d *delivery) (*notification, nextStep) {
+	now, err := d.log.Snapshot(ctx)
 	if err != nil {
 		return nil, p.readFailed(d, "read task", err)
 	}
@@ -217,6 +220,9 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 	}
 	if errors.Is(err, store.ErrRolledBack) {
 		return p.restart(d)
+	}
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && problem.RetryAfter > 0 { // there is no memory to read the task
+		return p.beginMemoryWait(d)
 	}
 	p.options.Log.ErrorContext(d.ctx, "push notification not sent", "push", d.Config, "operation", operation, "error", err)
 	return nextStep{action: retry, delay: p.delay(1, 0)}

@@ -46,6 +46,8 @@ type Reader struct {
 	all, kept limit.Reservation
 	// isWhole is true if the reader keeps all that it reads.
 	isWhole bool
+	// isPrompt is true if the reader does not wait for memory.
+	isPrompt bool
 }
 
 type readerKey struct{}
@@ -65,6 +67,21 @@ func (r *Reader) InWhole(ctx context.Context) context.Context {
 		r.isWhole = true
 	}
 	return r.In(ctx)
+}
+
+// InPromptly does the same as In for a reader that does not wait for memory.
+func (r *Reader) InPromptly(ctx context.Context) context.Context {
+	if r != nil {
+		r.isPrompt = true
+	}
+	return r.In(ctx)
+}
+
+func (r *Reader) grow(ctx context.Context, budget *limit.Budget, held *limit.Reservation, to int64) bool {
+	if r.isPrompt {
+		return budget.TryGrow(held, r.principal, to)
+	}
+	return budget.Grow(ctx, held, r.principal, to)
 }
 
 // Release returns the memory of the reader. It may be called more than once.
@@ -103,7 +120,7 @@ func ReserveLoad(ctx context.Context, bytes int64) error {
 		}
 	}
 	to := min(r.size, most)
-	if r.isWhole && !r.loads.kept.Grow(ctx, &r.kept, r.principal, to) || !r.loads.all.Grow(ctx, &r.all, r.principal, to) {
+	if r.isWhole && !r.grow(ctx, r.loads.kept, &r.kept, to) || !r.grow(ctx, r.loads.all, &r.all, to) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 	fold := NewFold(now.Task.ID, Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
 	var batch []*a2a.Record
 	for at := uint64(0); at < seq; {
+		clear(batch) // the next read may wait
 		batch, err = log.Read(ctx, batch[:0], at)
 		switch {
 		case errors.Is(err, ErrTrimmed):

@@ -59,6 +59,7 @@ func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq ui
 	continues := named && !r.ClientTaskID
 	var batch []*a2a.Record
 	for at := uint64(0); ; {
+		clear(batch) // the next read may wait
 		batch, err = log.Read(ctx, batch[:0], at)
 		if errors.Is(err, store.ErrTrimmed) {
 			return 0, nil

@@ -7,11 +7,15 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	client "github.com/redis/go-redis/v9"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
 
 // A large task is read only if there is memory for it, until the reader has released what it read before.
@@ -45,6 +49,65 @@ func TestLargeReadsNeedMemory(t *testing.T) {
 	if err := read(loads.Reader("alice"), "1"); err != nil {
 		t.Errorf("a read of what is in memory: %v", err)
 	}
+}
+
+// A large entry of a log is read only if there is memory for it: a refused read transfers nothing.
+func TestLargeEntriesNeedMemory(t *testing.T) {
+	server := start(t)
+	o := server.options()
+	o.CacheBytes = 1 // the task that was used last stays in memory
+	s := open(t, o)
+	log, err := s.Create(t.Context(), largeTask("alice", "1", 200<<10, a2a.StateWorking))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) { // 2 entries of 40 KiB do not fit into one read
+		if _, err := log.Append(t.Context(), store.Append{After: 2 + i, Events: []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 40<<10))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Create(t.Context(), largeTask("alice", "2", 1, a2a.StateWorking)); err != nil {
+		t.Fatal(err)
+	}
+	loads := store.NewLoads(800 << 10)
+	first, second := loads.Reader("alice"), loads.Reader("alice")
+	read := func(r *store.Reader, after uint64) (records int, err error) {
+		batch, err := log.Read(r.In(t.Context()), nil, after)
+		return len(batch), err
+	}
+	if n, err := read(first, 0); err != nil || n != 2 {
+		t.Fatalf("a read of the large entry: %d records, %v", n, err)
+	}
+	before := server.sent(t)
+	_, err = log.Read(second.InPromptly(t.Context()), nil, 0)
+	if problem, ok := errors.AsType[*a2a.Error](err); !ok || problem.RetryAfter == 0 {
+		t.Errorf("a second read: %v, want a refusal", err)
+	}
+	if n := server.sent(t) - before; n > 64<<10 {
+		t.Errorf("the refused read transferred %d bytes", n)
+	}
+	for after := range uint64(3) {
+		if n, err := read(loads.Reader("bob"), 2+after); err != nil || n != 1 {
+			t.Errorf("a read of a small entry: %d records, %v", n, err)
+		}
+	}
+	first.Release()
+	second.Release()
+	if n, err := read(second, 1); err != nil || n != 1 {
+		t.Errorf("a read after the release: %d records, %v", n, err)
+	}
+}
+
+// sent returns the bytes that the server has sent to its clients.
+func (s server) sent(t *testing.T) int {
+	t.Helper()
+	c := client.NewClient(&client.Options{Addr: s.Address()})
+	defer func() { _ = c.Close() }()
+	n, err := strconv.Atoi(c.InfoMap(t.Context(), "stats").Item("Stats", "total_net_output_bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // A reader that keeps all that it reads gets no more tasks than there is memory for.

@@ -6,10 +6,12 @@ package redis
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -47,12 +49,19 @@ func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a
 	return l.readFromRedis(ctx, dst, after)
 }
 
-// rangeBytes is about how many bytes one read of records reads. Each reader has records of its own.
-const rangeBytes = store.ReadBytes / 4
-
-// readFromRedis reads records that are not in memory. The caller owns them.
+// readFromRedis reads records that are not in memory. The caller owns them. One call at a time reads a large entry.
 func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, store.ReadLimit, rangeBytes)
+	reply, err := l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, store.ReadLimit, limit.Small)
+	size, _ := reply.(int64)
+	if size > 0 {
+		var release func()
+		release, err = l.acquireLarge(ctx, size)
+		if err != nil {
+			return dst, err
+		}
+		defer release()
+		reply, err = l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, 1, math.MaxInt64)
+	}
 	if err != nil {
 		return dst, err
 	}
@@ -68,13 +77,11 @@ func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64
 		last := a.entry()
 		encoded := a.text()
 		events, _, err := readEvents(taskIDs{l.key.TaskID, contextID}, []byte(encoded))
+		if err == nil && size <= 0 { // a large entry has its memory already
+			err = store.ReserveLoad(ctx, int64(len(encoded)))
+		}
 		if err != nil || a.err != nil {
 			return dst[:from], errors.Join(a.err, err)
-		}
-		if err := store.ReserveLoad(ctx, int64(len(encoded))); err != nil && len(dst) > from {
-			return dst, nil
-		} else if err != nil {
-			return dst, err
 		}
 		first := last - uint64(len(events)) + 1
 		if first > next {

@@ -45,19 +45,24 @@ func (l *log) load(ctx context.Context, most int64) (done bool, size int64, err 
 // loadCost is the cost of a byte of a reply: the reply, and what is decoded.
 const loadCost = 2
 
-// loadLarge reads a large number of bytes. One call at a time does so, because all callers together would need more memory than
-// there is. The owners of tasks take turns.
+// loadLarge reads a large number of bytes.
 func (l *log) loadLarge(ctx context.Context, size int64) (done bool, err error) {
-	if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
-		return false, err
-	}
-	release, err := l.store.acquireLoad(ctx, l.key.Owner)
+	release, err := l.acquireLarge(ctx, size)
 	if err != nil {
 		return false, err
 	}
 	defer release()
 	done, _, err = l.load(ctx, math.MaxInt64)
 	return done, err
+}
+
+// acquireLarge reserves memory for a large number of bytes, and waits for the turn to read them. One call at a time does so, because
+// all callers together would need more memory than there is. The owners of tasks take turns.
+func (l *log) acquireLarge(ctx context.Context, size int64) (release func(), err error) {
+	if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
+		return nil, err
+	}
+	return l.store.acquireLoad(ctx, l.key.Owner)
 }
 
 // acquireLoad waits for the turn of an owner to read much from the server, until release is called.
