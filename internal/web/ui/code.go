@@ -41,21 +41,21 @@ func (c Code) Text() string {
 // from an API object or a card and may contain special characters.
 func codeFor(agent *registryapi.Agent) []Code {
 	reference := agent.Namespace + "/" + agent.Name
-	all := []Code{{ID: "kubectl", Label: "kubectl", Template: "kubectl a2a send " + shellWord(reference) + " @shell@@flags@"}}
+	all := []Code{{ID: "kubectl", Label: "kubectl", Template: "kubectl a2a send " + ShellWord(reference) + " @shell@@flags@"}}
 	address := cmp.Or(agent.ExternalURL, agent.URL)
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || strings.Contains(address, "@") {
 		return all
 	}
 	address = parsed.String() // String escapes characters that a URL must not contain
-	token := "export A2A_TOKEN=$(kubectl a2a token " + shellWord(reference) + ")\n"
+	token := "export A2A_TOKEN=$(kubectl a2a token " + ShellWord(reference) + ")\n"
 	if agent.Remote {
 		token = ""
 	} else {
-		target := shellWord(address)
+		target := ShellWord(address)
 		before := ""
 		if agent.ExternalURL == "" {
-			before = fmt.Sprintf("kubectl -n %s port-forward service/%s 8080:80 &\n", shellWord(agent.Namespace), shellWord(agent.Name))
+			before = fmt.Sprintf("kubectl -n %s port-forward service/%s 8080:80 &\n", ShellWord(agent.Namespace), ShellWord(agent.Name))
 			target = "http://127.0.0.1:8080/"
 		}
 		all = append(all, Code{ID: "curl", Label: "curl", Template: token + before + "curl -N " + target +
@@ -74,8 +74,8 @@ func comment(line, mark string) string {
 	return mark + line
 }
 
-// shellWord quotes a text for a shell if the text contains special characters.
-func shellWord(text string) string {
+// ShellWord quotes a text for a shell if the text contains special characters.
+func ShellWord(text string) string {
 	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_") == "" {
 		return text
 	}

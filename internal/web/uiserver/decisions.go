@@ -273,8 +273,16 @@ func (s *Server) approval(r *http.Request, title string) *ui.Approval {
 	return &ui.Approval{
 		Layout: ui.Layout{Title: title, Heading: heading, Base: "/", Caller: viewer.Name, Scope: "approvals", SignOut: s.options.SignOut},
 		Task:   r.PathValue("task"), Owner: r.URL.Query().Get("owner"),
-		Command: "kubectl a2a approve " + r.PathValue("namespace") + "/" + r.PathValue("name") + " " + r.PathValue("task"),
+		Command: "kubectl a2a approve " + ui.ShellWord(r.PathValue("namespace")+"/"+r.PathValue("name")) + " " + argument(r.PathValue("task")),
 	}
+}
+
+// argument returns a text of the link as an argument of a command, which is neither a flag nor a part of a shell program.
+func argument(text string) string {
+	if strings.HasPrefix(text, "-") {
+		return "-- " + ui.ShellWord(text)
+	}
+	return ui.ShellWord(text)
 }
 
 // untilOf returns the end of a request, "" if the agent does not say it.

