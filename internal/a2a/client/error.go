@@ -21,8 +21,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
-// maxMessage bounds the text of an agent's error, in bytes.
-const maxMessage = 2048
+const (
+	// maxMessage bounds the text of an agent's error, in bytes.
+	maxMessage = 2048
+	// maxError bounds an error that is decoded, in bytes. Of a longer one, only the status counts.
+	maxError = 256 << 10
+)
 
 // Error is a refusal of the agent: an error of the protocol, or a response whose status is not 2xx.
 type Error struct {
@@ -187,7 +191,9 @@ func (d *Dialect) decodeError(status int, text []byte) *Error {
 		errorObject
 		Error json.RawMessage `json:"error"`
 	}
-	_ = json.Unmarshal(text, &envelope) // if the body is no JSON, only the status counts
+	if len(text) <= maxError {
+		_ = json.Unmarshal(text, &envelope) // if the body is no JSON, only the status counts
+	}
 	object := envelope.errorObject
 	isRPC := false
 	if len(envelope.Error) > 0 && string(envelope.Error) != "null" {

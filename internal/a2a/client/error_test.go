@@ -30,3 +30,11 @@ func TestDataOfAnErrorNamesItsReason(t *testing.T) {
 		}
 	}
 }
+
+// TestLongErrorsAreNotDecoded reads an error with as many bytes as an event may have.
+func TestLongErrorsAreNotDecoded(t *testing.T) {
+	problem := RPCV10.decodeError(http.StatusOK, []byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32001,"message":"`+strings.Repeat("x", maxError)+`"}}`))
+	if problem.Message != "" || problem.Reason != a2a.ReasonInternal {
+		t.Errorf("decodeError() = %.200v", problem)
+	}
+}

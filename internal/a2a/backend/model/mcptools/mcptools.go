@@ -87,6 +87,7 @@ const progressInterval = time.Second
 // Limits of what a server may list.
 const (
 	maxTools       = 256
+	maxToolName    = 1 << 10
 	maxDescription = 16 << 10
 	maxSchema      = 64 << 10
 	// maxList bounds the tools that are used, in bytes: they are in each request to the model.
@@ -278,6 +279,10 @@ func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
 
 // toolOf returns a tool of the server for the model, nil if it is not allowed.
 func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
+	if len(tool.Name) > maxToolName {
+		s.options.Log.WarnContext(ctx, "a tool of an MCP server is left out: its name is too long", "server", s.options.URL, "bytes", len(tool.Name))
+		return nil
+	}
 	if len(s.options.Allow) > 0 && !matches(s.options.Allow, tool.Name) || matches(s.options.Deny, tool.Name) {
 		return nil
 	}

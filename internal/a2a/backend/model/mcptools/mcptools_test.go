@@ -103,6 +103,7 @@ func TestToolsOfServer(t *testing.T) {
 		{Name: "hidden_tool"},
 		{Name: "admin/wipe"},
 		{Name: "long", Description: strings.Repeat("x", 17<<10)},
+		{Name: strings.Repeat("x", 2<<10)},
 	} {
 		tools[tool] = says()
 	}
