@@ -73,7 +73,7 @@ func (f *Fold) StatusMessage() *a2a.Message { return f.task.Status.Message }
 // AssignIndexes sets ArtifactUpdate.Index and Append to the values that Apply will set, so that a
 // store can encode events before their append succeeds.
 func (f *Fold) AssignIndexes(events []a2a.Event) {
-	var added []string
+	added := map[string]int{}
 	for i := range events {
 		u := events[i].Artifact
 		if u == nil {
@@ -83,10 +83,10 @@ func (f *Fold) AssignIndexes(events []a2a.Event) {
 		if u.Index >= 0 {
 			continue
 		}
-		at := slices.Index(added, u.Artifact.ID)
-		if at < 0 {
+		at, known := added[u.Artifact.ID]
+		if !known {
 			at = len(added)
-			added = append(added, u.Artifact.ID)
+			added[u.Artifact.ID] = at
 			u.Append = false
 		}
 		u.Index = len(f.artifacts) + at
