@@ -4,6 +4,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -40,6 +41,11 @@ type SendRequest struct {
 	// Subject is the subject for whom the agent calls other agents during the turn. No store and no
 	// other replica gets it. If it is nil, the engine derives the subject from the owner of the task.
 	Subject *Subject `json:"-"`
+}
+
+// ChargedTo returns the accounting principal of the request.
+func (r *SendRequest) ChargedTo() AccountingPrincipal {
+	return cmp.Or(r.AccountingPrincipal, AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 
 // Content calls text and raw with each value that is part of the content of the message,

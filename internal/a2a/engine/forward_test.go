@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,33 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/test/storetest"
 )
+
+// Messages from and for other replicas count as waiting until they have their outcome, at both replicas.
+func TestForwardedMessagesCountAsWaiting(t *testing.T) {
+	const most = 1 << 20
+	large := func(id, task string, size int) *a2a.SendRequest {
+		return withTask(newRequest(id, strings.Repeat("x", size)), task)
+	}
+	withTwoReplicas(t, engine.Options{WaitingBytes: most}, func(t *testing.T, a, b *replica) {
+		c := a.startRun(status(a2a.StateWorking))
+		b.send(large("m2", c.TaskID, 2*most)).want(t, string(a2a.ReasonResourceExhausted))
+		first := b.send(large("m3", c.TaskID, most))
+		synctest.Wait()
+		for _, from := range []*replica{b, a} {
+			from.send(large("m4", c.TaskID, most/2)).want(t, string(a2a.ReasonResourceExhausted))
+		}
+		c.mustEmit(status(a2a.StateInputRequired, "what?"))
+		c.endRun(nil)
+		next := a.nextCall()
+		again := b.send(large("m5", c.TaskID, 2*most-1<<10)) // no other message waits now
+		synctest.Wait()
+		next.mustEmit(status(a2a.StateInputRequired, "and?"))
+		next.endRun(nil)
+		first.want(t, "task:input-required")
+		a.nextCall().finishTask(status(a2a.StateCompleted))
+		again.want(t, "task:completed")
+	})
+}
 
 // A message is refused because the outcome of its forwarding is unknown. When the client
 // sends it again after the other replica has processed it, the copy joins the first turn.

@@ -133,9 +133,13 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		tn.taskID = f.NewTask // the claim names this task, so other replicas look for the message in it
 	}
 	err := h.allowClaimed(ctx, tn, &f)
+	if err == nil && !h.reserveForwarded(tn) {
+		err = errQueueBytes
+	}
 	if err == nil {
 		err = h.admit(ctx, tn)
 	}
+	h.releaseForwarded(tn)
 	if _, away := isElsewhere(err); away {
 		err = errMoving()
 	}

@@ -30,6 +30,8 @@ type intake struct {
 	// copy of it. It is set at most once: two replicas could otherwise forward their copies
 	// of a message to each other, and each wait for the other.
 	handling atomic.Uint32
+	// forwarded is true while reserveForwarded counts the message as waiting.
+	forwarded bool
 	// reserved is true while the turn queue counts the turn as running and no run has been
 	// counted for it.
 	reserved bool
@@ -254,7 +256,11 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	message.ID = tn.message.ID
 	request.Message = &message
 	f := coordination.Forwarded{To: to, Request: &request, Task: tn.taskID, NewTask: newTask, Claim: tn.claim}
-	return e.coordinator.Forward(f, func(ctx context.Context, o coordination.Outcome, err error) {
+	if !e.reserveForwarded(tn) {
+		return errQueueBytes
+	}
+	err := e.coordinator.Forward(f, func(ctx context.Context, o coordination.Outcome, err error) {
+		e.releaseForwarded(tn)
 		switch {
 		case err != nil:
 			err = storeError("forward message", f.Task, err)
@@ -272,6 +278,10 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 			e.drop(tn, err)
 		}
 	})
+	if err != nil {
+		e.releaseForwarded(tn)
+	}
+	return err
 }
 
 // refuse refuses a message. ctx is the context of the request: if it has ended, the client
@@ -314,12 +324,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 			}
 		}
 	}
-	if tn.reserved {
-		// The message was refused, or waits for another turn of its task, so its own turn
-		// does not run yet.
-		tn.reserved = false
-		e.turns.end(tn.principal, tn.queued())
-	}
+	e.endReservation(tn) // the message was refused
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull || problem == errQueueBytes) {
 		e.options.Observer.Refused()
 	}

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,7 +59,7 @@ type rerun struct {
 
 func newTurn(r *a2a.SendRequest) *turn {
 	return &turn{
-		request: r, principal: chargedTo(r), size: sizeOf(r),
+		request: r, principal: r.ChargedTo(), size: sizeOf(r),
 		outcome: outcome{decided: make(chan struct{}), stopped: make(chan struct{})},
 	}
 }
@@ -72,11 +71,6 @@ func sizeOf(r *a2a.SendRequest) int64 {
 
 // queued returns the size of the turn for the turn queue, which multiplies it by memoryshare.TurnCost.
 func (tn *turn) queued() int64 { return tn.size + tn.taskBytes/memoryshare.TurnCost }
-
-// chargedTo returns the accounting principal of a request.
-func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {
-	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
-}
 
 // setMessage copies the message of the request, sets the role of a client, and adds an id if
 // the message has none. A repeated call does not change the id.

@@ -59,6 +59,14 @@ func (e *Engine) cancelReservation(t *task, tn *turn) {
 	e.runReturned(t)
 }
 
+// endReservation gives back what the turn queue reserved for a turn that does not start now.
+func (e *Engine) endReservation(tn *turn) {
+	if tn.reserved {
+		tn.reserved = false
+		e.turns.end(tn.principal, tn.queued())
+	}
+}
+
 // runReturned counts the goroutine of a run as ended. It signals idle if the engine
 // drains and no run is left.
 func (e *Engine) runReturned(t *task) {

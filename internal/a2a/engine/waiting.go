@@ -42,6 +42,7 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 		}
 		return err
 	}
+	t.engine.endReservation(tn) // its own turn does not run yet; the task changes what the turn costs when it does
 	t.waiting = append(t.waiting, tn)
 	return nil
 }

@@ -30,12 +30,21 @@ func (w *waitingBytes) add(tn *turn, bytes int64) (all, ofShare int64) {
 	return w.all, ofShare
 }
 
-// reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
+// reserveWaitingBytes adds the size of a message to waitingBytes, unless reserveForwarded has done so. It returns false and
 // adds nothing if the sum would exceed Options.WaitingBytes, or that of its share three quarters of them. A single message of a share
 // may have all of them.
 func (e *Engine) reserveWaitingBytes(tn *turn) bool {
+	if tn.forwarded {
+		tn.forwarded = false
+		return true
+	}
+	return e.reserveWaiting(tn, e.options.WaitingBytes)
+}
+
+// reserveWaiting is reserveWaitingBytes with a bound for the size of a message while no other one waits.
+func (e *Engine) reserveWaiting(tn *turn, alone int64) bool {
 	all, ofShare := e.waitingBytes.add(tn, tn.size)
-	if all <= e.options.WaitingBytes && (ofShare == tn.size || ofShare <= e.options.WaitingBytes/4*3) {
+	if all == tn.size && all <= alone || all <= e.options.WaitingBytes && (ofShare == tn.size || ofShare <= e.options.WaitingBytes/4*3) {
 		return true
 	}
 	e.releaseWaitingBytes(tn)
@@ -43,3 +52,17 @@ func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 }
 
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.add(tn, -tn.size) }
+
+// reserveForwarded does the same as reserveWaitingBytes for a message from or for another replica, until releaseForwarded. While no other
+// message waits, one with the largest body fits into twice Options.WaitingBytes (memoryshare). A longer one is not forwarded.
+func (e *Engine) reserveForwarded(tn *turn) bool {
+	tn.forwarded = e.reserveWaiting(tn, 2*e.options.WaitingBytes)
+	return tn.forwarded
+}
+
+func (e *Engine) releaseForwarded(tn *turn) {
+	if tn.forwarded {
+		tn.forwarded = false
+		e.releaseWaitingBytes(tn)
+	}
+}

@@ -29,13 +29,15 @@ const (
 func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.stopped:
+	if s.stopped {
 		return errStopping()
-	case len(s.replies) >= maxForwarded:
+	}
+	release, err := s.forwarding.Acquire(s.ctx, f.Request.ChargedTo().Share())
+	if err != nil {
 		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for answers of other replicas"}
 	}
 	s.group.Go(func() {
+		defer release()
 		outcome, err := s.forward(&f)
 		decide(s.ctx, outcome, err)
 	})

@@ -44,24 +44,24 @@ func (s *Shared) receive(m *store.InboxMessage) {
 	case store.ReviewTask:
 		s.review(m.Task)
 	case store.ForwardedMessage:
-		select {
-		case s.accepting <- struct{}{}:
-			s.group.Go(func() {
-				defer func() { <-s.accepting }()
-				s.accept(m)
-			})
-		default:
-			s.group.Go(func() { s.answer(m, Outcome{}, errInboxFull()) })
+		if m.Request == nil || m.Request.Message == nil {
+			return
 		}
+		release, err := s.accepting.Acquire(s.ctx, m.Request.ChargedTo().Share())
+		if err != nil {
+			s.group.Go(func() { s.answer(m, Outcome{}, errInboxFull()) })
+			return
+		}
+		s.group.Go(func() {
+			defer release()
+			s.accept(m)
+		})
 	}
 }
 
 // accept passes a message of another replica to the host, and sends the outcome to that
 // replica. If the message has to wait, accept first sends a confirmation.
 func (s *Shared) accept(m *store.InboxMessage) {
-	if m.Request == nil || m.Request.Message == nil {
-		return
-	}
 	a := s.host.Accept(s.ctx, Forwarded{Request: m.Request, NewTask: m.Task.TaskID, Claim: m.Claim})
 	if !a.Decided() {
 		_ = s.retry(func() error { return s.send(m, store.InboxMessage{Kind: store.MessageAccepted}) })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 )
 
 // lastWrites bounds each call of the store that may have to end during a shutdown: the
@@ -63,9 +64,11 @@ type Shared struct {
 	ctx   context.Context //nolint:containedctx // it lasts as long as the replica
 	stop  context.CancelCauseFunc
 	group sync.WaitGroup
-	// accepting bounds the messages of other replicas that are processed concurrently.
+	// forwarding bounds the forwarded messages whose outcome is not known yet, and accepting the messages of other replicas that are
+	// processed concurrently. A share of accounting principals has at most half of them.
+	forwarding, accepting *fairslots.Slots[a2a.AccountingPrincipal]
 	// reviewing bounds the concurrent reviews of tasks.
-	accepting, reviewing chan struct{}
+	reviewing chan struct{}
 	// fenced is true before the first renewal of the lease. Under Options.FenceRuns, it is
 	// also true while the lease may have ended.
 	fenced atomic.Bool
@@ -101,7 +104,8 @@ var _ Coordinator = (*Shared)(nil)
 func NewShared(m store.Member, o Options) *Shared {
 	s := &Shared{
 		options: o, member: m,
-		accepting:     make(chan struct{}, store.MaxInbox),
+		forwarding:    newSlots(maxForwarded),
+		accepting:     newSlots(store.MaxInbox),
 		reviewing:     make(chan struct{}, store.MaxInbox),
 		renewalWanted: make(chan struct{}, 1), attempted: make(chan struct{}),
 		replies: map[uint64]chan *store.InboxMessage{},
@@ -114,6 +118,11 @@ func NewShared(m store.Member, o Options) *Shared {
 	s.fenced.Store(true)
 	s.stopWrites(errFenced)
 	return s
+}
+
+// newSlots returns slots for which no message waits.
+func newSlots(n int) *fairslots.Slots[a2a.AccountingPrincipal] {
+	return fairslots.New[a2a.AccountingPrincipal](fairslots.Options{Slots: n, PerTenant: n / 2})
 }
 
 // Exclusive implements Lease.

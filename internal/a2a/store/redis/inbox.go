@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
@@ -34,8 +35,15 @@ const (
 )
 
 // Post implements store.Inbox. It does not retry: if the response of the first attempt was
-// lost, a retry would post the message twice.
+// lost, a retry would post the message twice. One call at a time posts a large message, because its encoding is another copy.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
+	if r := mail.Request; r != nil && r.Message.Size() > limit.Small {
+		release, err := m.acquireLoad(ctx, r.Owner)
+		if err != nil {
+			return "", err
+		}
+		defer release()
+	}
 	text, err := plainjson.Marshal(mail) // the names of the fields are the format; new fields are compatible
 	if err != nil {
 		return "", fmt.Errorf("write inbox message: %w", err)
