@@ -33,7 +33,7 @@ const (
 	// decisionLifetime is how long a token of the page is valid: as long as one request takes, within the tolerance of clocks.
 	decisionLifetime = 30 * time.Second
 	// maxAsked bounds a request for approval, in bytes.
-	maxAsked = 4 << 20
+	maxAsked = 2 << 20
 	// maxDecoded bounds what it decodes to, in bytes, as stream.Body counts it.
 	maxDecoded = memoryshare.EventCost*maxAsked + 4<<20
 	// maxDecisionCalls bounds the concurrent connections of the page to one agent.

@@ -184,7 +184,8 @@ func (w *PodWarnings) read(ctx context.Context, pod *corev1.Pod) (string, error)
 	err := pagedlist.Each(ctx, w.live, &corev1.EventList{}, maxEvents, func(o runtime.Object) {
 		e := o.(*corev1.Event)
 		all = append(all, corev1.Event{
-			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: e.CreationTimestamp}, Type: e.Type, Reason: e.Reason, Message: e.Message,
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: e.CreationTimestamp},
+			Type:       kept(e.Type), Reason: kept(e.Reason), Message: kept(e.Message),
 			FirstTimestamp: e.FirstTimestamp, LastTimestamp: e.LastTimestamp, EventTime: e.EventTime, Series: e.Series,
 		})
 	}, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)})
@@ -193,6 +194,11 @@ func (w *PodWarnings) read(ctx context.Context, pod *corev1.Pod) (string, error)
 	}
 	return newestWarning(all), nil
 }
+
+// maxEventText bounds what is kept of a text of an event until the newest one is known, in bytes. The API server bounds no text of an event.
+const maxEventText = 4 << 10
+
+func kept(text string) string { return strings.Clone(safetext.Clip(text, maxEventText)) }
 
 // vague is the beginning of the kubelet's message that follows the message with the cause.
 const vague = "Unable to attach or mount volumes"

@@ -150,8 +150,12 @@ func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.A
 // strippedRevision returns the parts of a ControllerRevision that the operator reads, without its content.
 func strippedRevision(r *appsv1.ControllerRevision) appsv1.ControllerRevision {
 	stripped := appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID, OwnerReferences: []metav1.OwnerReference{*metav1.GetControllerOf(r)}},
-		Revision:   r.Revision,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: r.Name, UID: r.UID,
+			// The API server bounds no text of an owner reference.
+			OwnerReferences: []metav1.OwnerReference{{UID: metav1.GetControllerOf(r).UID, Controller: new(true)}},
+		},
+		Revision: r.Revision,
 	}
 	if digest := r.Annotations[a2av1alpha1.AnnotationRevisionDigest]; len(digest) <= maxDigest {
 		stripped.Annotations = map[string]string{a2av1alpha1.AnnotationRevisionDigest: strings.Clone(digest)}

@@ -22,6 +22,8 @@ func TestRevisionsOfEmptyElements(t *testing.T) {
 	for element, want := range map[string]bool{
 		`{}`:                  false,
 		`{"args":["","",""]}`: false,
+		`null`:                false,
+		`0`:                   false,
 		`{"image":"` + strings.Repeat("x", 500) + `"}`: true,
 	} {
 		number := (state.MaxRevisionSize - len(before) - len(after)) / (len(element) + 1)

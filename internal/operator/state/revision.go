@@ -45,15 +45,15 @@ type RevisionContent struct {
 }
 
 // MaxRevisionSize bounds the content of a kept revision, in bytes of JSON. A larger one may be too large for the API server.
-// maxRevisionWeight bounds the memory of its decoded values (see package jsonweight): a text of this size may decode to 300 MB.
+// maxRevisionElements bounds its elements and members: each may decode to a container of 408 bytes, whatever it is.
 const (
-	MaxRevisionSize   = 1 << 20
-	maxRevisionWeight = 8 << 20
+	MaxRevisionSize     = 1 << 20
+	maxRevisionElements = 24_576
 )
 
 // RevisionExceeds reports whether the JSON of a revision is too large to be kept and read.
 func RevisionExceeds(encoded []byte) bool {
-	return len(encoded) > MaxRevisionSize || jsonweight.Of(encoded, maxRevisionWeight) > maxRevisionWeight
+	return len(encoded) > MaxRevisionSize || jsonweight.Elements(encoded) > maxRevisionElements
 }
 
 // MaxListedRevisions bounds the ControllerRevisions with the label of an Agent that the operator reads, and MaxKeptRevisions those of

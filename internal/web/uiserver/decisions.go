@@ -145,15 +145,13 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) (*client.Client
 	return agent, e.Task, form, true
 }
 
-// isTooLong reports whether the page does not show the calls, whose arguments an agent has chosen.
+// isTooLong reports whether the page does not show the calls, whose texts an agent has chosen.
 func isTooLong(form *inputform.Form) bool {
-	size := 0
 	weight := int64(0)
 	for i := range form.Calls {
-		size += len(form.Calls[i].Arguments)
 		weight += jsonweight.Of(form.Calls[i].Arguments, 0)
 	}
-	return len(form.Calls) > maxCalls || size > maxArguments || weight > maxWeight
+	return len(form.Calls) > maxCalls || form.Length() > maxArguments || weight > maxWeight
 }
 
 // The page says nothing about a task whose calls others decide.
@@ -222,6 +220,10 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	agent, task, form, ok := s.request(w, r)
 	if !ok {
+		return
+	}
+	if err := takeTurn(r.Context()); err != nil {
+		s.outcome(w, r, http.StatusServiceUnavailable, textBusy)
 		return
 	}
 	if form.Digest() != r.PostForm.Get("form") {

@@ -15,11 +15,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
 // Form is what a task asks: decisions about calls of tools, or answers to questions. One of Calls and Questions is empty.
@@ -93,17 +95,55 @@ func (f *Form) isAnswerable() bool {
 	return len(f.Calls)+len(f.Questions) > 0
 }
 
-// Digest identifies all that the form asks, in whatever order JSON has it. An agent may use the id of a call again, for other
-// arguments.
+// Digest identifies all that the form asks, in whatever order JSON has the arguments. An agent may use the id of a call again, for
+// other arguments. It decodes the arguments, and nothing else, because an agent may have written megabytes of text.
 func (f *Form) Digest() string {
-	text, _ := json.Marshal(f) //nolint:musttag // only the digest has the names; the JSON of the agent is valid
+	h := sha256.New()
+	write := func(texts ...string) {
+		for _, text := range texts {
+			_, _ = io.WriteString(h, strconv.Itoa(len(text))+":") // a hash never fails
+			_, _ = io.WriteString(h, text)
+		}
+	}
+	write(f.Agent, f.Hint, strconv.FormatBool(f.TakesReasons), strconv.Itoa(len(f.Calls)))
+	for i := range f.Calls {
+		c := &f.Calls[i]
+		write(c.ID, c.Tool, c.Source, sorted(c.Arguments))
+	}
+	for i := range f.Questions {
+		q := &f.Questions[i]
+		write(q.Text, strconv.FormatBool(q.Multiple), strconv.Itoa(len(q.Choices)))
+		write(q.Choices...)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// sorted returns JSON with sorted members.
+func sorted(text json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var sorted any
-	_ = decoder.Decode(&sorted)
-	text, _ = json.Marshal(sorted) // it was valid JSON
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	var value any
+	if decoder.Decode(&value) != nil {
+		return string(text)
+	}
+	out, _ := plainjson.Marshal(value) // it was valid JSON
+	return string(out)
+}
+
+// Length returns the number of bytes of all texts of the form.
+func (f *Form) Length() int {
+	n := len(f.Agent) + len(f.Hint)
+	for i := range f.Calls {
+		c := &f.Calls[i]
+		n += len(c.ID) + len(c.Tool) + len(c.Source) + len(c.Arguments)
+	}
+	for i := range f.Questions {
+		n += len(f.Questions[i].Text)
+		for _, choice := range f.Questions[i].Choices {
+			n += len(choice)
+		}
+	}
+	return n
 }
 
 // Decide adds the decisions to a message. Each call needs exactly one.

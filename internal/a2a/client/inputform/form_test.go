@@ -6,6 +6,7 @@ package inputform
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -178,6 +179,22 @@ func TestAMessageWithoutAnAnswerableFormHasNone(t *testing.T) {
 		if f := Of(m); f != nil {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestADigestNeedsLittleMemory has texts that become six times as long in JSON.
+func TestADigestNeedsLittleMemory(t *testing.T) {
+	text := strings.Repeat("<", 1<<20)
+	f := &Form{Hint: text, Calls: []Call{{ID: text, Tool: text, Source: text, Arguments: json.RawMessage(`{}`)}}, Questions: []Question{{Text: text, Choices: []string{text}}}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f.Digest()
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
+		t.Errorf("a digest of %d bytes allocated %d", f.Length(), allocated)
+	}
+	if f.Length() != 6<<20+len(`{}`) {
+		t.Errorf("Length() = %d", f.Length())
 	}
 }
 
