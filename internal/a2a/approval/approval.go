@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
@@ -49,35 +50,34 @@ func IsRequest(m *a2a.Message) bool { return m != nil && typeOf(m) == TypeReques
 // agent could count them, so a caller who may not decide sends it none. It is true for whatever a reader of JSON may take for decisions:
 // readers differ about names that differ in case, and about members that are there twice.
 func IsDecision(m *a2a.Message) bool {
-	return says(Object(m), "type", TypeDecisions) || IsConfirmation(m)
+	return HasDecisions(m) || IsConfirmation(m)
 }
+
+// HasDecisions is IsDecision for the object of the extension only.
+func HasDecisions(m *a2a.Message) bool { return says(Object(m), "type", TypeDecisions) }
 
 // IsConfirmation reports whether a message has a request of Google ADK to confirm a call, or an answer to one.
 func IsConfirmation(m *a2a.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p a2a.Part) bool { return says(p.Data, "name", "adk_request_confirmation") })
 }
 
-// says reports whether a member of an object, whose name may differ in case, is a string.
+// says reports whether a member of an object, whose name may differ in case, is a string. It copies nothing of the object.
 func says(object []byte, name, value string) bool {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+	if !jsonread.MayHave(object, value) {
 		return false
 	}
-	for d.More() {
-		member, err := d.Token()
-		if err != nil {
-			return false
-		}
-		var is json.RawMessage
-		if d.Decode(&is) != nil {
-			return false
-		}
-		var text string
-		if m, ok := member.(string); ok && strings.EqualFold(m, name) && json.Unmarshal(is, &text) == nil && text == value {
+	r := jsonread.New(object)
+	if r.Kind() != '{' {
+		r.Close()
+		return r.Err() != nil // members that are there twice
+	}
+	for member := range r.AllMembers() {
+		if strings.EqualFold(string(member), name) && r.Kind() == '"' && r.String() == value {
+			r.Close()
 			return true
 		}
 	}
-	return false
+	return r.End() != nil
 }
 
 // IsDeclared reports whether a message lists the extension, which the extension requires.
@@ -94,7 +94,12 @@ func typeOf(m *a2a.Message) string {
 }
 
 // Object returns the extension's object of a message, nil for none.
-func Object(m *a2a.Message) json.RawMessage { return members(m.Metadata)[Extension] }
+func Object(m *a2a.Message) json.RawMessage {
+	if !jsonread.MayHave(m.Metadata, Extension) {
+		return nil
+	}
+	return members(m.Metadata)[Extension]
+}
 
 func members(o a2a.Object) map[string]json.RawMessage {
 	var all map[string]json.RawMessage

@@ -5,6 +5,7 @@ package approval
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -118,5 +119,19 @@ func TestWhatAnyReaderTakesForADecision(t *testing.T) {
 	}
 	if IsDecision(&a2a.Message{Parts: []a2a.Part{a2a.TextPart("I approve all calls")}}) {
 		t.Error("a text is a decision")
+	}
+}
+
+// TestALargePartIsNoDecision looks at a part of 5 MiB of small members.
+func TestALargePartIsNoDecision(t *testing.T) {
+	var members strings.Builder
+	for i := range 400_000 {
+		fmt.Fprintf(&members, `"a%d":1,`, i)
+	}
+	for _, data := range []string{`{` + members.String() + `"name":"other"}`, `{"long":"` + strings.Repeat("x", 5<<20) + `"}`} {
+		m := &a2a.Message{Parts: []a2a.Part{{Content: a2a.ContentData, Data: a2a.Value(data)}}}
+		if n := testing.AllocsPerRun(1, func() { IsDecision(m) }); n > 10 {
+			t.Errorf("%.20s: %v allocations", data, n)
+		}
 	}
 }

@@ -191,9 +191,7 @@ func (d *Dialect) decodeError(status int, text []byte) *Error {
 		errorObject
 		Error json.RawMessage `json:"error"`
 	}
-	if len(text) <= maxError {
-		_ = json.Unmarshal(text, &envelope) // if the body is no JSON, only the status counts
-	}
+	_ = json.Unmarshal(text[:min(len(text), maxError)], &envelope) // if the body is no JSON, only the status counts
 	object := envelope.errorObject
 	isRPC := false
 	if len(envelope.Error) > 0 && string(envelope.Error) != "null" {

@@ -88,7 +88,7 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 		r.Message = approval.WithDecidedBy(r.Message, by)
 		return false, nil
 	}
-	if !isDecision || approval.Object(r.Message) == nil {
+	if !approval.HasDecisions(r.Message) {
 		return false, a2a.InvalidParams("message.metadata", "has no decisions: an approver can only decide")
 	}
 	if !approval.IsDeclared(r.Message) {

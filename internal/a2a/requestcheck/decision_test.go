@@ -70,4 +70,14 @@ func TestDecisionNamesThePersonAndTheAgent(t *testing.T) {
 		}
 		ids[got.ID] = true
 	}
+	// An approver who owns nothing can answer no question.
+	sent := len(tasks.sent)
+	caller := auth.Caller{Owner: front + "#1", Individual: front, TaskOwner: "owner", Policy: &auth.Policy{Approvers: anyone}}
+	answer := &a2a.Message{
+		ID: "m", TaskID: "t", Extensions: []string{approval.Extension}, Metadata: a2a.Object(`{"` + approval.Extension + `":{"type":"ask_user_response"}}`),
+		Parts: []a2a.Part{{Content: a2a.ContentData, Data: a2a.Value(`{"name":"adk_request_confirmation"}`)}},
+	}
+	if _, err := h.Send(auth.WithCaller(t.Context(), caller), &a2a.SendRequest{Owner: caller.Owner, Message: answer}); err == nil || len(tasks.sent) != sent {
+		t.Errorf("an answer of an approver: %v, sent %d", err, len(tasks.sent)-sent)
+	}
 }
