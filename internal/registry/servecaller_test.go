@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 )
 
 // TestServeCallerShowsWhatTheCallerSees serves requests for callers that another server has authenticated. The
@@ -54,5 +56,14 @@ func TestServeCallerShowsWhatTheCallerSees(t *testing.T) {
 	s.forCallers.ServeHTTP(out, r)
 	if out.Code != http.StatusUnauthorized {
 		t.Errorf("a request without a caller has the status %d", out.Code)
+	}
+}
+
+// Clients that need only the namespace and the name of an agent read the first bytes of its JSON.
+func TestAgentsBeginWithTheirNames(t *testing.T) {
+	e := makeEntry(t, index.Key{Namespace: "team-z", Name: "a"}, true, strings.Repeat("long", registryapi.EventHead))
+	head, err := registryapi.DecodeEventHead("upsert", "1", e.Body()[:registryapi.EventHead])
+	if err != nil || head.Namespace != "team-z" || head.Name != "a" {
+		t.Errorf("the agent begins with %.100s: %v", e.Body(), err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // MaxEvent is the maximum size of one event, in bytes.
 const MaxEvent = 16 << 20
 
+// maxField bounds what a line has beside its data, in bytes.
+const maxField = 64
+
 // byteOrderMark is optional at the beginning of a stream. Read ignores it.
 const byteOrderMark = "\uFEFF"
 
@@ -33,7 +36,23 @@ type Event struct {
 // Read drops an event at the end of the stream without this line. handle must not keep the data of the event after it
 // returns. Read returns the error of handle or of the stream, or an error for an event of more than MaxEvent bytes.
 func Read(from io.Reader, handle func(Event) error) error {
-	reader := &lineReader{Reader: bufio.NewReaderSize(from, 32<<10)}
+	return read(from, bound{MaxEvent, errEventTooLarge}, handle)
+}
+
+// ReadHeads is Read for a caller that needs only the first most bytes of the data of each event. It drops further bytes as they
+// arrive, so an event of any size needs no more memory.
+func ReadHeads(from io.Reader, most int, handle func(Event) error) error {
+	return read(from, bound{most, nil}, handle)
+}
+
+// bound is how many bytes of the data of an event are kept. beyond is the error for an event with more, nil if they are dropped.
+type bound struct {
+	most   int
+	beyond error
+}
+
+func read(from io.Reader, limit bound, handle func(Event) error) error {
+	reader := &lineReader{Reader: bufio.NewReaderSize(from, 32<<10), limit: bound{limit.most + maxField, limit.beyond}}
 	var event Event
 	var line []byte
 	hasData := false
@@ -59,7 +78,7 @@ func Read(from io.Reader, handle func(Event) error) error {
 			hasData = false
 			continue
 		}
-		isData, err := event.take(line, hasData)
+		isData, err := event.take(line, hasData, limit)
 		if err != nil {
 			return err
 		}
@@ -69,7 +88,7 @@ func Read(from io.Reader, handle func(Event) error) error {
 
 // take sets the field of the event that a line contains, and reports whether the line is a data line. hasData is true
 // if the event already has data.
-func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
+func (e *Event) take(line []byte, hasData bool, limit bound) (isData bool, err error) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -79,20 +98,30 @@ func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 		e.Type = string(value)
 	case "data":
 		if hasData {
-			e.Data = append(e.Data, '\n')
+			e.Data, err = limit.appendTo(e.Data, []byte("\n"))
 		}
-		if len(e.Data)+len(value) > MaxEvent {
-			return false, errEventTooLarge
+		if err == nil {
+			e.Data, err = limit.appendTo(e.Data, value)
 		}
-		e.Data = append(e.Data, value...)
-		return true, nil
+		return true, err
 	}
 	return false, nil
+}
+
+// appendTo appends text to kept, up to the bound.
+func (b bound) appendTo(kept, text []byte) ([]byte, error) {
+	room := b.most - len(kept)
+	if len(text) > room && b.beyond != nil {
+		return nil, b.beyond
+	}
+	return append(kept, text[:min(len(text), room)]...), nil
 }
 
 // lineReader reads lines that end with LF, CR or CR LF.
 type lineReader struct {
 	*bufio.Reader
+	// limit bounds a line.
+	limit bound
 	// afterCR is true if the last line ended with a CR. An LF that follows belongs to the same line end.
 	afterCR bool
 }
@@ -116,9 +145,9 @@ func (r *lineReader) readLine(dst []byte) ([]byte, error) {
 			r.afterCR = text[end] == '\r'
 			text = text[:end]
 		}
-		dst = append(dst, text...)
-		if len(dst) > MaxEvent+64 {
-			return nil, errEventTooLarge
+		var err error
+		if dst, err = r.limit.appendTo(dst, text); err != nil {
+			return nil, err
 		}
 		if end >= 0 {
 			_, _ = r.Discard(end + 1)

@@ -25,6 +25,22 @@ func TestReadHasLimitsAndDropsHalfEvents(t *testing.T) {
 	}
 }
 
+func TestReadHeadsKeepsTheFirstBytes(t *testing.T) {
+	large := strings.Repeat("x", MaxEvent)
+	stream := "id: 1\nevent: a\ndata: abcdefgh" + large + "\n\ndata: abc\ndata: d" + large + "\ndata: " + large + "\ndata: e\n\ndata: z\n\n"
+	var got []string
+	err := ReadHeads(strings.NewReader(stream), 5, func(e Event) error {
+		got = append(got, e.Type+e.ID+"="+string(e.Data))
+		if cap(e.Data) > 1<<10 {
+			t.Errorf("a buffer has %d bytes", cap(e.Data))
+		}
+		return nil
+	})
+	if want := []string{"a1=abcde", "1=abc\nd", "1=z"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestReadAcceptsEveryLineEnd(t *testing.T) {
 	const stream = "event: a\rid: 1\rdata: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\ndata: e\r\n\r\ndata: half\r"
 	want := []string{"a1=a\nb", "1=c", "1=d", "1=e"}

@@ -20,7 +20,7 @@ type itemJSON struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// identityJSON has the first members of an item. Except for the namespace and the name, they are
+// identityJSON has the first members of an item. Clients that need only the namespace and the name read only the beginning. Except for the namespace and the name, they are
 // from the card or, while the agent has no card, from Facts.
 type identityJSON struct {
 	Namespace        string         `json:"namespace"`

@@ -6,6 +6,7 @@
 package registryapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -176,6 +177,39 @@ func DecodeEvent(eventType, id string, data []byte) (Event, error) {
 	e := Event{Type: EventType(eventType), ID: id}
 	if e.Type == Upsert || e.Type == Remove {
 		if err := json.Unmarshal(data, &e.Agent); err != nil {
+			return Event{}, err
+		}
+	}
+	return e, nil
+}
+
+// EventHead is how many bytes of the data of an event DecodeEventHead needs. The namespace and the name of an agent are the first
+// members of its JSON, and have at most 63 and 253 bytes.
+const EventHead = 1 << 10
+
+// DecodeEventHead is DecodeEvent for the first EventHead bytes of the data. Of the agent, it decodes only the namespace and the name.
+func DecodeEventHead(eventType, id string, head []byte) (Event, error) {
+	e := Event{Type: EventType(eventType), ID: id}
+	if e.Type != Upsert && e.Type != Remove {
+		return e, nil
+	}
+	members := json.NewDecoder(bytes.NewReader(head))
+	if _, err := members.Token(); err != nil { // the brace
+		return Event{}, err
+	}
+	for e.Namespace == "" || e.Name == "" {
+		member, err := members.Token()
+		if err != nil {
+			return Event{}, err
+		}
+		var value any = new(json.RawMessage)
+		switch member {
+		case "namespace":
+			value = &e.Namespace
+		case "name":
+			value = &e.Name
+		}
+		if err := members.Decode(value); err != nil {
 			return Event{}, err
 		}
 	}

@@ -31,7 +31,8 @@ type Registry interface {
 	// Card returns the text of a card: the card of A2A 1.0 for the version "1.0", or the union card for "".
 	Card(ctx context.Context, namespace, name, version string) ([]byte, error)
 	// Watch calls the function each for the changes of agents after the event lastID. If lastID is "", it first calls each
-	// for all agents. It returns nil when the registry ends the watch. An error of each ends the watch.
+	// for all agents. Of an agent, an event has only the namespace and the name. Watch returns nil when the registry ends the watch.
+	// An error of each ends the watch.
 	Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error
 	// Conditions returns the conditions of an Agent object.
 	Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error)

@@ -122,7 +122,8 @@ func (v *readers) Conditions(ctx context.Context, namespace, name string) ([]met
 	return agent.Status.Conditions, nil
 }
 
-// Watch implements ui.Registry.
+// Watch implements ui.Registry. All readers have watches of their own, so it reads only the first bytes of an agent, whose
+// size its owner chooses.
 func (v *readers) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
 	header := http.Header{}
 	if lastID != "" {
@@ -133,8 +134,8 @@ func (v *readers) Watch(ctx context.Context, q registryapi.Query, lastID string,
 		return err
 	}
 	defer response.Body.Close()
-	return sse.Read(response.Body, func(sent sse.Event) error {
-		event, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
+	return sse.ReadHeads(response.Body, registryapi.EventHead, func(sent sse.Event) error {
+		event, err := registryapi.DecodeEventHead(sent.Type, sent.ID, sent.Data)
 		if err != nil {
 			return errUnavailable
 		}
