@@ -12,7 +12,6 @@ package embedding
 import (
 	"context"
 	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,10 +29,6 @@ const (
 	batchSize     = 32
 	batchInterval = 200 * time.Millisecond
 	batchTimeout  = 30 * time.Second
-	// minBackoff and maxBackoff are the first and the longest delay after failed requests for
-	// documents (exponential backoff).
-	minBackoff = time.Second
-	maxBackoff = 5 * time.Minute
 	// maxFailures is the number of documents of a namespace that may fail one after the other, before the namespace has to wait.
 	maxFailures = 3
 	// maxDocumentBytes bounds the text of a document in a request. Longer texts are cut.
@@ -71,19 +66,22 @@ type Embedder struct {
 	// batchFailing is true while requests for documents fail, and queryFailing while requests for
 	// queries fail. Only the first failure and the first success afterwards are logged.
 	batchFailing, queryFailing atomic.Bool
-	// suspects are the documents of requests that have failed, one of which may be the cause. Each is requested again without other
-	// documents. Only Run uses suspects.
-	suspects map[Key]struct{}
-	// failed has the suspects that have failed alone, with their texts. One of each namespace is requested again at retry, after a
-	// delay of pause. Only Run uses failed, retry and pause.
+	// suspects are documents of failed requests. Only Run uses suspects.
+	suspects suspects
+	// isSuspectsTurn is true if the next request is for suspects: requests for them alternate with requests for other documents.
+	isSuspectsTurn bool
+	// failed has the documents that have failed alone, with their texts. One of each namespace is requested again after each delay of
+	// retry. Only Run uses failed and retry.
 	failed map[Key]digest
-	retry  time.Time
-	pause  time.Duration
-	// failing has how many documents of a namespace have failed since the last success of any: those with maxFailures wait until
-	// resume, after a delay of backoff, or until a document of another namespace succeeds. Only Run uses failing, resume and backoff.
+	retry  backoff
+	// outage delays all documents after a failure that no text causes. isDown is true from then until the next success. Only Run uses
+	// outage and isDown.
+	outage backoff
+	isDown bool
+	// failing has how many documents of a namespace have failed alone since the last success of any of the namespace. pause delays the
+	// namespaces with maxFailures, until a document of any namespace succeeds. Only Run uses failing and pause.
 	failing map[string]int
-	resume  time.Time
-	backoff time.Duration
+	pause   backoff
 	// skipped has the documents that have no vector because MaxDocuments other documents have one. If no other document
 	// is pending, Run requests as many skipped documents as may get a vector. Only Run uses skipped.
 	skipped map[Key]struct{}
@@ -107,7 +105,7 @@ func New(o Options) *Embedder {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
-		suspects: map[Key]struct{}{}, failed: map[Key]digest{}, failing: map[string]int{}, backoff: minBackoff, skipped: map[Key]struct{}{},
+		suspects: suspects{ofNamespace: map[string]map[Key]struct{}{}}, failed: map[Key]digest{}, failing: map[string]int{}, skipped: map[Key]struct{}{},
 		queues: map[string][]Key{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
@@ -155,6 +153,10 @@ func (e *Embedder) Changed(keys ...Key) {
 // Run computes the vectors of changed documents until ctx ends.
 func (e *Embedder) Run(ctx context.Context) {
 	for {
+		if len(e.failed) > 0 && !e.retry.lasts(e.now()) {
+			e.retry.begin(e.now())
+			e.retryFailed()
+		}
 		batch := e.nextBatch()
 		if len(batch) == 0 {
 			if !e.queueSkipped() && !e.waitForWork(ctx) {
@@ -171,36 +173,25 @@ func (e *Embedder) Run(ctx context.Context) {
 	}
 }
 
-// waitForWork waits until a document is pending whose namespace need not wait. If there is none until retry, it marks one failed
-// document of each namespace as pending. It returns false when ctx has ended.
+// waitForWork waits until documents have changed, or until a delay ends. It returns false when ctx has ended.
 func (e *Embedder) waitForWork(ctx context.Context) bool {
-	var resume, retry <-chan time.Time
-	if e.isPending() {
-		resume = time.After(e.resume.Sub(e.now()))
-	} else if len(e.failed) > 0 {
-		retry = time.After(e.retry.Sub(e.now()))
+	now := e.now()
+	var end <-chan time.Time
+	switch {
+	case e.outage.lasts(now):
+		end = time.After(e.outage.until.Sub(now))
+	case e.pause.lasts(now) && (len(e.failed) == 0 || e.pause.until.Before(e.retry.until)):
+		end = time.After(e.pause.until.Sub(now))
+	case len(e.failed) > 0:
+		end = time.After(e.retry.until.Sub(now))
 	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-e.wake:
-	case <-resume:
-	case <-retry:
-		e.pause = min(2*e.pause, maxBackoff)
-		e.retry = e.now().Add(e.pause)
-		ofNamespace := map[string]Key{}
-		for key := range e.failed {
-			ofNamespace[key.Namespace] = key
-		}
-		e.Changed(slices.Collect(maps.Values(ofNamespace))...)
+	case <-end:
 	}
 	return true
-}
-
-func (e *Embedder) isPending() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.turns) > 0
 }
 
 // queueSkipped marks as many skipped documents as pending as may get a vector. It returns false if it has marked
@@ -229,54 +220,93 @@ type document struct {
 	digest digest
 }
 
-// nextBatch takes pending documents from the queue until it has enough for a request, and returns those that need a
-// vector. It removes the vectors of documents that do not exist or have no text.
+// nextBatch returns documents for a request: suspects of a failed one, or pending documents. It returns none if all have to wait.
 func (e *Embedder) nextBatch() []document {
-	var batch []document
-	var later []Key
-	defer func() {
-		if len(later) > 0 {
-			e.Changed(later...)
+	if e.outage.lasts(e.now()) {
+		return nil
+	}
+	e.isSuspectsTurn = !e.isSuspectsTurn
+	sources := []func() []document{e.nextPending, e.nextSuspects}
+	if e.isSuspectsTurn {
+		slices.Reverse(sources)
+	}
+	batch := sources[0]()
+	if len(batch) == 0 {
+		batch = sources[1]()
+	}
+	return batch
+}
+
+// nextSuspects takes the next group of suspects of which one need not wait, and returns those that still need a vector.
+func (e *Embedder) nextSuspects() []document {
+	for {
+		group := e.suspects.take(func(key Key) bool { return !e.waits(key.Namespace) })
+		if group == nil {
+			return nil
 		}
-	}()
+		var batch []document
+		for _, key := range group {
+			d, needsVector := e.documentOf(key)
+			if needsVector {
+				batch = append(batch, d)
+			}
+		}
+		if len(batch) > 0 {
+			return batch
+		}
+	}
+}
+
+// nextPending takes pending documents from the queue until it has enough for a request, and returns those that need a vector. A document
+// that has failed alone becomes a suspect if its text is another one, and otherwise waits for retry.
+func (e *Embedder) nextPending() []document {
+	var batch []document
 	for len(batch) < batchSize {
 		key, ok := e.takePending()
 		if !ok {
 			break
 		}
-		delete(e.skipped, key)
-		text, exists := e.text(key)
-		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
-		if !exists || text == "" {
-			e.documents.remove(key)
-			e.acquit(key)
-			continue
-		}
-		d := document{key, text, digestOf(text)}
-		_, isSuspect := e.suspects[key]
+		d, needsVector := e.documentOf(key)
+		text, hasFailed := e.failed[key]
 		switch {
-		case e.documents.has(key, d.digest):
-			e.acquit(key)
-		case !e.documents.hasRoom(key):
-			e.acquit(key)
-			e.skipped[key] = struct{}{}
-		case isSuspect && len(batch) > 0:
-			later = append(later, key)
-		case isSuspect:
-			return []document{d}
-		default:
+		case !needsVector:
+		case !hasFailed:
 			batch = append(batch, d)
+		case text != d.digest:
+			e.suspects.add(key)
 		}
 	}
 	return batch
 }
 
-// takePending takes the next document of the namespace whose turn it is. It passes over the namespaces that have to wait.
+// documentOf returns a document, and whether it needs a vector. It removes the vector of a document that does not exist or has no text.
+func (e *Embedder) documentOf(key Key) (document, bool) {
+	delete(e.skipped, key)
+	text, exists := e.text(key)
+	text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
+	if !exists || text == "" {
+		e.documents.remove(key)
+		e.acquit(key)
+		return document{}, false
+	}
+	d := document{key, text, digestOf(text)}
+	switch {
+	case e.documents.has(key, d.digest):
+		e.acquit(key)
+		return d, false
+	case !e.documents.hasRoom(key):
+		e.acquit(key)
+		e.skipped[key] = struct{}{}
+		return d, false
+	}
+	return d, true
+}
+
+// takePending takes the next document of the namespace whose turn it is. It passes over the namespaces that have to wait or have suspects.
 func (e *Embedder) takePending() (Key, bool) {
-	waits := e.now().Before(e.resume)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := slices.IndexFunc(e.turns, func(namespace string) bool { return !waits || e.failing[namespace] < maxFailures })
+	at := slices.IndexFunc(e.turns, func(namespace string) bool { return !e.waits(namespace) && !e.suspects.has(namespace) })
 	if at < 0 {
 		return Key{}, false
 	}
@@ -293,9 +323,13 @@ func (e *Embedder) takePending() (Key, bool) {
 	return key, true
 }
 
-// embedBatch requests and sets the vectors of a batch of documents. After a failure of several, all are pending again, each for a
-// request of its own. If the endpoint fails for a single document, because of its text or of something else, the document waits for
-// retry, and others go on.
+// waits reports whether a namespace has to wait because its documents fail.
+func (e *Embedder) waits(namespace string) bool {
+	return e.failing[namespace] >= maxFailures && e.pause.lasts(e.now())
+}
+
+// embedBatch requests and sets the vectors of a batch of documents. After a failure of several, each half of them is requested again. If
+// the endpoint fails for a single document, because of its text or of something else, the document waits for retry, and others go on.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -317,63 +351,99 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) {
 	case err == nil:
 		e.succeeded(batch)
 	case len(batch) > 1:
+		keys := make([]Key, len(batch))
 		for i := range batch {
-			e.suspects[batch[i].key] = struct{}{}
-			e.Changed(batch[i].key)
+			keys[i] = batch[i].key
 		}
+		e.suspects.split(keys)
+		e.wait(err)
 	default:
 		e.fail(&batch[0], err)
 	}
 }
 
-// succeeded records that the endpoint has accepted the documents of a batch. If it accepts a document for which it has failed before, or
-// after namespaces had to wait, it may accept the other ones, too.
+// succeeded records that the endpoint has accepted the documents of a batch. If it accepts a document for which it has failed before, it
+// may accept the other ones, too. If all or the namespace of a document had to wait, it may accept those that it has not accepted since.
 func (e *Embedder) succeeded(batch []document) {
-	hasRecovered := false
-	for _, n := range e.failing {
-		hasRecovered = hasRecovered || n >= maxFailures
-	}
+	hasRecovered := e.isDown
+	acceptsFailed := false
 	for i := range batch {
-		_, hasFailed := e.failed[batch[i].key]
-		hasRecovered = hasRecovered || hasFailed
-		e.acquit(batch[i].key)
+		key := batch[i].key
+		if e.failing[key.Namespace] >= maxFailures {
+			hasRecovered = true
+			e.Changed(e.suspects.release(key.Namespace, func(key Key) bool { return e.hasFailed(key) })...)
+		}
+		acceptsFailed = acceptsFailed || e.hasFailed(key)
+		e.acquit(key)
 	}
-	clear(e.failing)
-	e.backoff = minBackoff
-	e.resume = time.Time{}
-	if hasRecovered {
-		e.pause = minBackoff
-		e.Changed(slices.Collect(maps.Keys(e.failed))...)
+	e.isDown = false
+	e.outage = backoff{}
+	e.pause = backoff{}
+	switch {
+	case acceptsFailed:
+		e.retry = backoff{}
+		e.retry.begin(e.now())
+		for key := range e.failed {
+			e.suspects.add(key)
+		}
+	case hasRecovered:
+		e.retry = backoff{}
+		e.retry.begin(e.now())
+		e.retryFailed()
 	}
+}
+
+// retryFailed makes one failed document of each namespace a suspect.
+func (e *Embedder) retryFailed() {
+	ofNamespace := map[string]Key{}
+	for key := range e.failed {
+		ofNamespace[key.Namespace] = key
+	}
+	for namespace, key := range ofNamespace {
+		if !e.suspects.has(namespace) {
+			e.suspects.add(key)
+		}
+	}
+}
+
+func (e *Embedder) hasFailed(key Key) bool {
+	_, has := e.failed[key]
+	return has
 }
 
 // acquit records that nothing speaks against a document.
 func (e *Embedder) acquit(key Key) {
 	delete(e.failed, key)
-	delete(e.suspects, key)
+	delete(e.failing, key.Namespace)
 }
 
 // fail records that the endpoint has failed for a single document.
 func (e *Embedder) fail(d *document, err error) {
 	text, hasFailed := e.failed[d.key]
-	isNew := !hasFailed || text != d.digest
 	if len(e.failed) == 0 {
-		e.pause = minBackoff
-		e.retry = e.now().Add(e.pause)
+		e.retry = backoff{}
+		e.retry.begin(e.now())
 	}
 	e.failed[d.key] = d.digest
-	e.suspects[d.key] = struct{}{}
-	if refusesText(err) {
+	switch {
+	case refusesText(err):
 		e.documents.remove(d.key)
-		return
+	case hasFailed && text == d.digest:
+	case isOutage(err):
+		e.wait(err)
+	default:
+		e.failing[d.key.Namespace]++
+		if e.failing[d.key.Namespace]%maxFailures == 0 {
+			e.pause.begin(e.now())
+		}
 	}
-	if !isNew {
-		return
-	}
-	e.failing[d.key.Namespace]++
-	if e.failing[d.key.Namespace] >= maxFailures {
-		e.resume = e.now().Add(e.backoff)
-		e.backoff = min(2*e.backoff, maxBackoff)
+}
+
+// wait delays all documents after a failure that no text causes.
+func (e *Embedder) wait(err error) {
+	if isOutage(err) {
+		e.isDown = true
+		e.outage.begin(e.now())
 	}
 }
 

@@ -646,6 +646,54 @@ func TestFailingTextsOfANamespaceDelayNoOther(t *testing.T) {
 	}
 }
 
+// TestVectorsAfterAnOutage has an endpoint that fails for all texts while many documents of many namespaces are added, as at a start of the
+// manager before that of the endpoint. Soon after the outage, all documents have a vector.
+func TestVectorsAfterAnOutage(t *testing.T) {
+	const documents = 3000
+	status := func(code int) func(*http.Request, int) (*http.Response, error) {
+		return func(*http.Request, int) (*http.Response, error) { return response(code, strings.NewReader("{}")), nil }
+	}
+	for name, fault := range map[string]func(*http.Request, int) (*http.Response, error){
+		"refused": func(*http.Request, int) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"429":     status(http.StatusTooManyRequests),
+		"500":     status(http.StatusInternalServerError),
+		"503":     status(http.StatusServiceUnavailable),
+	} {
+		for _, namespaces := range []int{1, 30} {
+			for _, outage := range []time.Duration{5 * time.Second, time.Minute} {
+				t.Run(fmt.Sprint(name, " ", namespaces, " ", outage), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						f := startFixture(t)
+						f.endpoint.setFault(fault)
+						for i := range documents {
+							f.set(Key{fmt.Sprint("ns-", i%namespaces), fmt.Sprint(i)}, fmt.Sprint("weather ", i))
+						}
+						time.Sleep(outage)
+						f.endpoint.mu.Lock()
+						sent := len(f.endpoint.requests)
+						f.endpoint.mu.Unlock()
+						f.endpoint.setFault(nil)
+						within := time.Minute
+						if name == "500" { // a text may be the cause, and the documents that have failed alone are requested alone again
+							within = 90 * time.Second
+						}
+						time.Sleep(within)
+						f.documents.mu.RLock()
+						have := len(f.documents.byKey)
+						f.documents.mu.RUnlock()
+						if have != documents {
+							t.Errorf("%d of %d documents have a vector %v after the outage", have, documents, within)
+						}
+						if name != "500" && sent > 10 {
+							t.Errorf("%d requests during the outage, without backoff", sent)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
 func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("first\n"), 0o600); err != nil {

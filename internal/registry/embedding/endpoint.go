@@ -78,13 +78,13 @@ func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error)
 	if e.keyFile != "" {
 		key, err := readKey(e.keyFile)
 		if err != nil {
-			return nil, err
+			return nil, outageError{err}
 		}
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	response, err := e.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("request embeddings: %w", err)
+		return nil, outageError{fmt.Errorf("request embeddings: %w", err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -93,7 +93,7 @@ func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error)
 	limit := int64(maxEnvelope + len(texts)*MaxDimensions*maxValueBytes)
 	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("read embeddings: %w", err)
+		return nil, outageError{fmt.Errorf("read embeddings: %w", err)}
 	}
 	if int64(len(text)) > limit {
 		return nil, fmt.Errorf("read embeddings: the response has more than %d bytes", limit)
@@ -113,6 +113,21 @@ func (s statusError) Error() string {
 func refusesText(err error) bool {
 	var status statusError
 	return errors.As(err, &status) && slices.Contains([]statusError{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status)
+}
+
+// outageError is an error that no text in the request causes.
+type outageError struct{ error }
+
+func (o outageError) Unwrap() error { return o.error }
+
+// isOutage reports whether an error concerns all texts, because no text in the request can have caused it.
+func isOutage(err error) bool {
+	status, isStatus := errors.AsType[statusError](err)
+	if isStatus {
+		return status != http.StatusInternalServerError && !refusesText(err)
+	}
+	_, is := errors.AsType[outageError](err)
+	return is
 }
 
 func readKey(file string) (string, error) {
