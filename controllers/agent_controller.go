@@ -18,6 +18,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	k8sevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -32,6 +33,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
 	"github.com/a2a-operator/a2a-operator/internal/operator/operatorclaim"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 	"github.com/a2a-operator/a2a-operator/internal/operator/status"
 )
@@ -123,12 +125,15 @@ func agentExists(live client.Reader) func(context.Context, string, apply.Owner) 
 	return func(ctx context.Context, namespace string, owner apply.Owner) (bool, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(owner.Kind)
-		if err := live.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": owner.Name}); err != nil {
+		exists := false
+		err := pagedlist.Each(ctx, live, list, 1, func(o runtime.Object) {
+			m := o.(*metav1.PartialObjectMetadata)
+			exists = m.UID == owner.UID && m.DeletionTimestamp.IsZero()
+		}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": owner.Name})
+		if err != nil {
 			return false, fmt.Errorf("list Agent %s/%s: %w", namespace, owner.Name, err)
 		}
-		return slices.ContainsFunc(list.Items, func(m metav1.PartialObjectMetadata) bool {
-			return m.UID == owner.UID && m.DeletionTimestamp.IsZero()
-		}), nil
+		return exists, nil
 	}
 }
 

@@ -130,13 +130,22 @@ func (a *Applier) managerOf(ctx context.Context, o Object, sent map[string]any, 
 	kind, _ := sent["kind"].(string)
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
-	if err := a.config.Live.List(ctx, list, client.InNamespace(o.namespace), client.MatchingFields{"metadata.name": o.name}); err != nil || len(list.Items) == 0 {
+	manager := ""
+	err := pagedlist.Each(ctx, a.config.Live, list, 1, func(found runtime.Object) {
+		manager = a.managerIn(found.(*metav1.PartialObjectMetadata).ManagedFields, field)
+	}, client.InNamespace(o.namespace), client.MatchingFields{"metadata.name": o.name})
+	if err != nil {
 		return ""
 	}
+	return manager
+}
+
+// managerIn returns the manager that set a field last, "" if there is none besides the operator.
+func (a *Applier) managerIn(entries []metav1.ManagedFieldsEntry, field string) string {
 	leaf := `"f:` + strings.TrimSuffix(field[strings.LastIndex(field, ".")+1:], "]") + `"`
 	manager := ""
 	var newest time.Time
-	for _, entry := range list.Items[0].ManagedFields {
+	for _, entry := range entries {
 		// The status may have a field of the same name.
 		if entry.Subresource == "status" || strings.HasPrefix(entry.Manager, a.config.FieldOwner) || entry.FieldsV1 == nil || !strings.Contains(string(entry.FieldsV1.GetRawBytes()), leaf) {
 			continue

@@ -8,10 +8,12 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/objects/crdschema"
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -24,17 +26,12 @@ func (g *Gatherer) Fresh(ctx context.Context, agent *a2av1alpha1.Agent) (*a2av1a
 	if _, large := state.TooLarge(agent); large || !crdschema.AgentLacksFields(agent) {
 		return agent, nil
 	}
-	list := &a2av1alpha1.AgentList{}
-	if err := g.list(ctx, list, agent); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if list.Items[i].UID == agent.UID {
-			state.CompleteWorkload(&list.Items[i])
-			return &list.Items[i], nil
-		}
-	}
-	return agent, nil
+	fresh := agent
+	err := g.live(ctx, &a2av1alpha1.AgentList{}, agent, func(found client.Object) {
+		fresh = found.(*a2av1alpha1.Agent).DeepCopy()
+		state.CompleteWorkload(fresh)
+	})
+	return fresh, err
 }
 
 // FreshSkill is Fresh for an AgentSkill. skill may be nil.
@@ -45,22 +42,23 @@ func (g *Gatherer) FreshSkill(ctx context.Context, skill *a2av1alpha1.AgentSkill
 	if _, large := state.TooLarge(skill); large || !crdschema.AgentSkillLacksFields(skill) {
 		return skill, nil
 	}
-	list := &a2av1alpha1.AgentSkillList{}
-	if err := g.list(ctx, list, skill); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if list.Items[i].UID == skill.UID {
-			return &list.Items[i], nil
-		}
-	}
-	return skill, nil
+	fresh := skill
+	err := g.live(ctx, &a2av1alpha1.AgentSkillList{}, skill, func(found client.Object) { fresh = found.(*a2av1alpha1.AgentSkill).DeepCopy() })
+	return fresh, err
 }
 
-// list reads an object from the API server into a list.
-func (g *Gatherer) list(ctx context.Context, list client.ObjectList, object client.Object) error {
-	if err := g.Live.List(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingFields{metav1.ObjectNameField: object.GetName()}); err != nil {
-		return fmt.Errorf("list %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+// live calls handle for the object that the API server has with the UID of a cached one, if there is one. handle must copy what it keeps.
+// list is an empty list of the kind. A whole object may be large: it may have its spec once more as the annotation of kubectl apply.
+func (g *Gatherer) live(ctx context.Context, list client.ObjectList, cached client.Object, handle func(client.Object)) error {
+	err := pagedlist.Each(ctx, g.Live, list, 1, func(o runtime.Object) {
+		found := o.(client.Object) // the list has objects of the API server
+		found.SetManagedFields(nil)
+		if found.GetUID() == cached.GetUID() {
+			handle(found)
+		}
+	}, client.InNamespace(cached.GetNamespace()), client.MatchingFields{metav1.ObjectNameField: cached.GetName()})
+	if err != nil {
+		return fmt.Errorf("list %T %s: %w", cached, client.ObjectKeyFromObject(cached), err)
 	}
 	return nil
 }

@@ -95,20 +95,23 @@ func (g *Gatherer) newFields(ctx context.Context, kind string, object client.Obj
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(kind + "List"))
-	if err := g.list(ctx, list, object); err != nil {
+	var set []string
+	isRead, isChanged := false, false
+	err := g.live(ctx, list, object, func(found client.Object) {
+		isRead = true
+		isChanged = found.GetGeneration() != object.GetGeneration()
+		spec, _, _ := unstructured.NestedFieldNoCopy(found.(*unstructured.Unstructured).Object, "spec")
+		members, _ := spec.(map[string]any)
+		set = crdschema.SetNewFields(members, fields)
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case !isRead: // the object was deleted
+		return nil, nil
+	case isChanged:
+		return nil, fmt.Errorf("read the new fields of %s %s: it has changed meanwhile", kind, client.ObjectKeyFromObject(object))
 	}
-	for i := range list.Items {
-		if list.Items[i].GetUID() != object.GetUID() {
-			continue
-		}
-		if list.Items[i].GetGeneration() != object.GetGeneration() {
-			return nil, fmt.Errorf("read the new fields of %s %s: it has changed meanwhile", kind, client.ObjectKeyFromObject(object))
-		}
-		spec, _, _ := unstructured.NestedMap(list.Items[i].Object, "spec")
-		found := crdschema.SetNewFields(spec, fields)
-		g.NewFields.Put(memo.KeyOf(object), version, found, time.Time{})
-		return found, nil
-	}
-	return nil, nil // the object was deleted
+	g.NewFields.Put(memo.KeyOf(object), version, set, time.Time{})
+	return set, nil
 }
