@@ -45,6 +45,8 @@ const (
 	maxReport = 72 << 10
 	// patchTimeout bounds one patch of a pod.
 	patchTimeout = 5 * time.Second
+	// turnTimeout bounds the wait for the turn to send it.
+	turnTimeout = 3 * time.Second
 	// limitedPods bounds the pods that have a rate limit of their own. All further pods share
 	// one rate limit.
 	limitedPods = 16384
@@ -129,8 +131,10 @@ func (h *Reports) admit(pod auth.BoundPod) error {
 // admitPatch returns an error if the rate limit of a namespace refuses a patch of a pod. It keeps pods whose reports
 // always differ from keeping the API server busy.
 func (h *Reports) admitPatch(namespace string) error {
-	return h.take(h.writes, namespace, "the reports of the pods of this namespace change too often; send the last one again later")
+	return h.take(h.writes, namespace, writesTooOften)
 }
+
+const writesTooOften = "the reports of the pods of this namespace change too often; send the last one again later"
 
 func (h *Reports) take(from *limit.Table, name, refusal string) error {
 	now := h.options.Clock.Now()
@@ -138,8 +142,12 @@ func (h *Reports) take(from *limit.Table, name, refusal string) error {
 	if bucket.Take(now) {
 		return nil
 	}
+	return h.refuse(bucket.Refusal(now).Wait, refusal)
+}
+
+func (h *Reports) refuse(wait time.Duration, refusal string) error {
 	h.options.Limited.Inc()
-	return apierror.TooMany(bucket.Refusal(now).Wait, refusal)
+	return apierror.TooMany(wait, refusal)
 }
 
 // Alive serves POST /v1/alive: it records that a pod reaches the registry. A replica that is not the leader responds with
@@ -270,23 +278,39 @@ func (h *Reports) writeConditions(ctx context.Context, pod *corev1.Pod, report *
 // patch calls send when it is the turn of a pod's namespace. It receives the name of the pod, and not the pod, so that the API server answers
 // with the metadata only: the rest may decode to 24 times its encoded size.
 func (h *Reports) patch(ctx context.Context, pod *corev1.Pod, send func(ctx context.Context, of *metav1.PartialObjectMetadata) error) error {
+	release, err := h.awaitTurn(ctx, pod.Namespace)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// A report that has waited in vain costs no token.
 	if err := h.admitPatch(pod.Namespace); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	release, err := h.turns.Acquire(ctx, pod.Namespace)
-	if errors.Is(err, fairslots.ErrFull) {
-		h.options.Limited.Inc()
-		return apierror.TooMany(time.Second, "too many reports of pods wait; send the last one again later")
-	}
-	if err != nil {
-		return fmt.Errorf("wait for the turn to patch a pod: %w", err)
-	}
-	defer release()
 	of := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	of.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	return send(ctx, of)
+}
+
+// awaitTurn waits for the turn of a namespace to send a patch. It returns an error at once if the rate limit would refuse the patch.
+func (h *Reports) awaitTurn(ctx context.Context, namespace string) (release func(), err error) {
+	now := h.options.Clock.Now()
+	if bucket := h.writes.Bucket(a2a.AccountingPrincipal{Principal: namespace}, now); bucket.Empty(now) {
+		return nil, h.refuse(bucket.Refusal(now).Wait, writesTooOften)
+	}
+	waiting, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	release, err = h.turns.Acquire(waiting, namespace)
+	switch {
+	case err == nil:
+		return release, nil
+	case ctx.Err() != nil: // the sidecar does not wait any more
+		return nil, fmt.Errorf("wait for the turn to patch a pod: %w", err)
+	default:
+		return nil, h.refuse(time.Second, "too many reports of pods wait; send the last one again later")
+	}
 }
 
 // writeSignatures writes the annotation with the signatures of the card. If the sidecar does not

@@ -412,3 +412,42 @@ func TestPatchesTakeTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestReportsThatWaitInVain has an API server that answers no patch. Reports that get no turn are refused, and cost the namespace nothing.
+func TestReportsThatWaitInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, clock, _ := newReports(t)
+		s := &slowPods{podStore: pods, allow: make(chan struct{}), running: map[string]int{}, most: map[string]int{}}
+		h := newReportsOf(s, s, nil, clock)
+		results := make(chan error, 60)
+		for range cap(results) {
+			go func() {
+				results <- h.write(t.Context(), auth.BoundPod{Namespace: "team", Name: "echo-1", UID: "u1"}, &sidecarconfig.HealthReport{})
+			}()
+		}
+		time.Sleep(turnTimeout + time.Millisecond)
+		synctest.Wait()
+		if got := len(results); got != cap(results)-sameNamespace {
+			t.Errorf("%d reports have an answer", got)
+		}
+		for range len(results) {
+			err := <-results
+			if refused, is := errors.AsType[*apierror.Error](err); !is || refused.Status != http.StatusTooManyRequests || refused.RetryAfter == 0 {
+				t.Fatalf("a report that waited in vain: %v, want 429", err)
+			}
+		}
+		close(s.allow)
+		for range sameNamespace {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		left := 0
+		for h.admitPatch("team") == nil {
+			left++
+		}
+		if left != writeRate.Burst-sameNamespace {
+			t.Errorf("the namespace may send %d more patches, want %d", left, writeRate.Burst-sameNamespace)
+		}
+	})
+}
