@@ -50,6 +50,8 @@ const (
 	renewFails
 	// logsAreLarge means that a reader needs largeLog bytes for each log that it opens.
 	logsAreLarge
+	// readsAreLarge means that a reader needs largeLog bytes for each read of a log.
+	readsAreLarge
 )
 
 const largeLog = 128 << 10
@@ -276,6 +278,11 @@ func (l *faultyLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) (
 		}
 		if l.member.has(readsLag) && after >= l.last.Load() {
 			return dst, nil
+		}
+		if l.member.has(readsAreLarge) {
+			if err := store.ReserveLoad(ctx, largeLog); err != nil {
+				return dst, err
+			}
 		}
 		return l.Log.Read(ctx, dst, after)
 	})

@@ -44,13 +44,13 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (stream
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
 	}
 	_, err = log.Read(ctx, nil, *r.After)
-	reader.Release() // the stream reads the events again
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe, reader), nil
 	case err != nil:
 		return nil, storeError("read task", r.TaskID, err)
 	}
+	reader.Release() // the stream reads the events again
 	return e.follow(log, nil, *r.After, closesSubscribe, reader), nil
 }
 
@@ -138,6 +138,7 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 			// The next read returns the error again, if there is one.
 			return s.batch, nil
 		}
+		s.reader.Release() // nothing of what was read is kept
 		if err != nil && !s.waitForStore(ctx, err) {
 			return nil, err
 		}
@@ -155,7 +156,7 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 }
 
 // waitForStore waits for a second after a read that failed because of an outage of the
-// store, and reports whether Next may read again.
+// store, or because others use the memory for what is read, and reports whether Next may read again.
 func (s *subscription) waitForStore(ctx context.Context, err error) bool {
 	if !errors.Is(err, errStore) || s.failures >= s.maxFailures {
 		return false
@@ -176,7 +177,7 @@ func (s *subscription) read(ctx context.Context) error {
 	case errors.Is(err, store.ErrRolledBack):
 		return fmt.Errorf("read log: %w: %w", errRolledBack(), err)
 	case err != nil:
-		return fmt.Errorf("read log: %w: %w: %w", errStore, errStoreDown(), err)
+		return fmt.Errorf("%w: %w", errStore, store.ClientError("read log", err))
 	}
 	s.batch = batch
 	s.failures = 0

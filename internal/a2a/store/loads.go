@@ -105,21 +105,29 @@ func ReserveLoad(ctx context.Context, bytes int64) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.size += bytes
-	if r.size <= limit.Small {
-		return nil
+	size := r.size + bytes
+	if size > limit.Small {
+		if err := r.reserve(ctx, size, size > bytes); err != nil {
+			return err
+		}
 	}
+	r.size = size
+	return nil
+}
+
+// reserve reserves memory for a number of bytes in all. further is true if the reader has read before. The caller holds the lock.
+func (r *Reader) reserve(ctx context.Context, size int64, further bool) error {
 	most := r.loads.all.Largest()
 	if r.isWhole {
 		most = r.loads.kept.Largest()
 	}
-	if r.isWhole && r.size > bytes && r.size > most {
+	if r.isWhole && further && size > most {
 		return &a2a.Error{
 			Reason:  a2a.ReasonUnavailable,
-			Message: fmt.Sprintf("The tasks together need %d KiB of memory, and the memory limit of the sidecar allows %d KiB; refer to fewer tasks", r.size>>10, most>>10),
+			Message: fmt.Sprintf("The tasks together need %d KiB of memory, and the memory limit of the sidecar allows %d KiB; refer to fewer tasks", size>>10, most>>10),
 		}
 	}
-	to := min(r.size, most)
+	to := min(size, most)
 	if r.isWhole && !r.grow(ctx, r.loads.kept, &r.kept, to) || !r.grow(ctx, r.loads.all, &r.all, to) {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -45,6 +45,28 @@ func TestReadersThatKeepTasksLeaveMemoryToOthers(t *testing.T) {
 	}
 }
 
+// A refused read counts for nothing when it is tried again.
+func TestRefusedReadIsNotCounted(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		const kib = 1 << 10
+		loads := store.NewLoads(800 * kib)
+		reserve := func(r *store.Reader, size int64) error { return store.ReserveLoad(r.In(t.Context()), size) }
+		first, second, third := loads.Reader("alice"), loads.Reader("bob"), loads.Reader("carol")
+		if err := errors.Join(reserve(first, 300*kib), reserve(second, 200*kib)); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := reserve(third, 200*kib); err == nil {
+				t.Fatal("a third reader gets more than there is")
+			}
+		}
+		second.Release()
+		if err := reserve(third, 200*kib); err != nil {
+			t.Errorf("with enough memory: %v", err)
+		}
+	})(t)
+}
+
 func inBubble(test func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, test) }
 }
