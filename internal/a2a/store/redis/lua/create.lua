@@ -5,6 +5,7 @@ local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), t
 local principal, maxbytes, endedkeep, share = ARGV[19], tonumber(ARGV[20]), tonumber(ARGV[21]), ARGV[22]
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. principal .. id
 
+mendshare('', share)
 expire(retention)
 if redis.call('EXISTS', t) == 1 then
   if redis.call('HGET', t, 'created') == token then return 0 end

@@ -100,18 +100,63 @@ local function shareof(kind, principal) return redis.call('HGET', P .. kind .. '
 
 local function score(set, member) return tonumber(redis.call('ZSCORE', P .. set, member)) or 0 end
 
+-- partsof returns the two sums of what the principals of a share have: what a principal adds, the set with these parts, and the set with the sum.
+local function partsof(kind, share)
+  local function number(of) return redis.call('ZCARD', P .. MEMBERS[kind] .. of) end
+  local function bytes(of) return score(kind .. 'weights', of) end
+  return {{number, kind .. 'n:' .. share, kind .. 'shares'}, {bytes, kind .. 'b:' .. share, kind .. 'shareweights'}}
+end
+
+-- resum computes a sum of a share anew, after its parts or the sum have expired.
+local function resum(kind, share, part, of, all)
+  redis.call('UNLINK', P .. of)
+  redis.call('ZREM', P .. all, share)
+  local every = redis.call('HGETALL', P .. kind .. 'shareof')
+  for i = 1, #every, 2 do
+    local to = every[i + 1] == share and part(every[i]) or 0
+    if to > 0 then
+      redis.call('ZADD', P .. of, to, every[i])
+      redis.call('ZINCRBY', P .. all, to, share)
+    end
+  end
+  local left = redis.call('PTTL', P .. kind .. 'shareof')
+  for _, key in ipairs({of, all}) do
+    if left > 0 and redis.call('PTTL', P .. key) == -1 then redis.call('PEXPIRE', P .. key, left) end
+  end
+end
+
+-- mendshare computes the sums of a share anew if some of its keys have expired before others; '' for no share.
+local function mendshare(kind, share)
+  if share == '' then return end
+  -- Without the shares of principals, nothing could be subtracted from the sums.
+  if redis.call('EXISTS', P .. kind .. 'shareof') == 0 then redis.call('UNLINK', P .. kind .. 'shares', P .. kind .. 'shareweights') end
+  for _, sum in ipairs(partsof(kind, share)) do
+    local part, of, all = sum[1], sum[2], sum[3]
+    if (redis.call('EXISTS', P .. of) == 1) ~= (score(all, share) > 0) then resum(kind, share, part, of, all) end
+  end
+end
+
 -- sumup brings the sums of a principal's share up to date.
 local function sumup(kind, principal)
   local share = shareof(kind, principal)
   if not share then return end
-  local n, bytes = redis.call('ZCARD', P .. MEMBERS[kind] .. principal), score(kind .. 'weights', principal)
-  for _, sum in ipairs({{n, kind .. 'n:' .. share, kind .. 'shares'}, {bytes, kind .. 'b:' .. share, kind .. 'shareweights'}}) do
-    local to, of, all = sum[1], sum[2], sum[3]
+  mendshare(kind, share)
+  local has = false
+  for _, sum in ipairs(partsof(kind, share)) do
+    local part, of, all = sum[1], sum[2], sum[3]
+    local to = part(principal)
     local by = to - score(of, principal)
+    has = has or to > 0
     if to > 0 then redis.call('ZADD', P .. of, to, principal) else redis.call('ZREM', P .. of, principal) end
     if by ~= 0 and tonumber(redis.call('ZINCRBY', P .. all, by, share)) <= 0 then redis.call('ZREM', P .. all, share) end
   end
-  if n == 0 and bytes == 0 then redis.call('HDEL', P .. kind .. 'shareof', principal) end
+  if not has then redis.call('HDEL', P .. kind .. 'shareof', principal) end
+end
+
+-- liveshare sets the time to live of the keys of a share; false for none.
+local function liveshare(kind, share, keep)
+  if not share then return end
+  for _, key in ipairs({'shareof', 'shares', 'shareweights', 'n:' .. share, 'b:' .. share}) do live(P .. kind .. key, keep) end
 end
 
 -- usesshare records the share of a principal that has members; '' if it has one of its own.
@@ -119,7 +164,7 @@ local function usesshare(kind, principal, share, keep)
   if share == '' then return end
   redis.call('HSET', P .. kind .. 'shareof', principal, share)
   sumup(kind, principal)
-  for _, key in ipairs({'shareof', 'shares', 'shareweights', 'n:' .. share, 'b:' .. share}) do live(P .. kind .. key, keep) end
+  liveshare(kind, share, keep)
 end
 
 local function count(principal)
@@ -228,6 +273,8 @@ local function file(member, before, state, place, keep, endedkeep)
   if not before then
     count(principal)
     live(P .. 'accounts', keep)
+  else
+    liveshare('', shareof('', principal), keep)
   end
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end

@@ -39,4 +39,5 @@ local function filepush(principal, name, id, generation, acked, through, expires
   local left = redis.call('PTTL', P .. 't:' .. name)
   redis.call('PEXPIRE', k, left > 0 and left or keep)
   livebytes('push', keep)
+  liveshare('push', shareof('push', principal), keep)
 end

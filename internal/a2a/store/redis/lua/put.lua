@@ -32,6 +32,7 @@ local function endedofother(least, leastbytes)
   end
 end
 
+mendshare('push', share)
 expirepushes()
 if add == '1' and redis.call('HEXISTS', k, 'c' .. id) == 1 then return -1 end
 while true do

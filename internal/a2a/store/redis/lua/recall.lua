@@ -9,6 +9,7 @@ redis.call('ZADD', P .. 'talkers', redis.call('ZCARD', own), principal)
 for _, key in ipairs({P .. 'q:talks', own, P .. 'talkers'}) do live(key, keep) end
 if redis.call('PTTL', v) < endedkeep then redis.call('PEXPIRE', v, endedkeep) end
 livebytes('talk', keep)
+liveshare('talk', shareof('talk', principal), keep)
 local messages = {}
 for i = talk[1] + 1, talk[2] do messages[#messages + 1] = redis.call('HGET', v, i) end
 return messages

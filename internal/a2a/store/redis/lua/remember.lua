@@ -57,6 +57,7 @@ local function victim()
   return redis.call('ZRANGE', P .. 'r:' .. of, 0, 0)[1] or oldest
 end
 
+mendshare('talk', share)
 -- The messages of a conversation expire before its place in the sets.
 for _, old in ipairs(redis.call('ZRANGEBYSCORE', talks, '-inf', int(now() - keep), 'LIMIT', 0, 100)) do forget(old) end
 local talk = redis.call('HMGET', v, 'head', 'tail', 'bytes', 'charge')
@@ -81,6 +82,7 @@ elseif redis.call('PTTL', v) < endedkeep then
   redis.call('PEXPIRE', v, endedkeep)
 end
 livebytes('talk', keep)
+liveshare('talk', shareof('talk', principal), keep)
 if new or charged ~= tonumber(talk[4]) then
   redis.call('HSET', v, 'charge', charged)
   charge('talk', member, principal, charged, keep)
