@@ -106,8 +106,8 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 // a2aRequest is an authenticated request.
 type a2aRequest struct {
 	caller access.Caller
-	// reservation is the memory that is reserved for the answer until it is sent.
-	reservation limit.Reservation
+	// out reserves memory for the answer until it is sent.
+	out *sender
 }
 
 type a2aRequestKey struct{}
@@ -134,11 +134,11 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer release()
-		request := &a2aRequest{caller: caller}
-		defer request.reservation.Release()
+		request := &a2aRequest{caller: caller, out: d.searchLimits.sender(w)}
+		defer request.out.end()
 		ctx := context.WithValue(r.Context(), a2aRequestKey{}, request)
 		ctx = auth.WithCaller(ctx, auth.Caller{Owner: a2a.Owner(caller.Username), Unscoped: true})
-		next(w, r.WithContext(ctx))
+		next(request.out, r.WithContext(ctx))
 	}
 }
 
@@ -193,7 +193,7 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	}
 	// The page only refers to entries of the index. The answer uses memory of its own only after
 	// this reservation.
-	if err := d.searchLimits.reserveIn(ctx, &r.reservation, shareOf(&r.caller), answerCopies*page.Size()); err != nil {
+	if err := d.searchLimits.reserveIn(ctx, &r.out.reservation, shareOf(&r.caller), answerCopies*page.Size()); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
@@ -227,7 +227,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
-	if err := d.searchLimits.reserveNow(&r.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
+	if err := d.searchLimits.reserveNow(&r.out.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil
@@ -247,7 +247,7 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 		page := v.search(q)
 		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
 		// search, which other searches need.
-		if err := d.searchLimits.reserveNow(&request.reservation, shareOf(&request.caller), answerCopies*page.Size()); err != nil {
+		if err := d.searchLimits.reserveNow(&request.out.reservation, shareOf(&request.caller), answerCopies*page.Size()); err != nil {
 			return err
 		}
 		text, err = d.renderAggregate(&page, form)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -162,33 +161,33 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 			return
 		}
 		defer release()
-		body, sent, err := d.call(w, r, from, next)
+		out := from.limits.sender(w)
+		defer out.end()
+		body, err := d.call(out, r, from, next)
 		if err != nil {
 			d.fail(w, r, err)
 			return
 		}
-		defer sent()
 		if from.isAnonymous {
 			w.Header().Set("Cache-Control", anonymousCacheControl)
 		}
-		d.respond(w, r, mediaType, body)
+		d.respond(out, r, mediaType, body)
 	}
 }
 
-// call returns the encoded result of next. The memory for the result stays reserved for the sender
-// until sent is called.
-func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, next ardEndpoint) (body []byte, sent func(), err error) {
+// call returns the encoded result of next. out reserves the memory for it.
+func (d *ardAPI) call(out *sender, r *http.Request, from *requester, next ardEndpoint) (body []byte, err error) {
 	if d.feed.Current() == nil {
-		return nil, nil, errNotIndexed
+		return nil, errNotIndexed
 	}
 	route, err := federation.ParseRoute(r.Header)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	request := &ardRequest{Request: r, from: from, route: route}
 	if r.Method == http.MethodPost {
 		if request.body, err = readARDBody(r); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	words := ""
@@ -198,14 +197,8 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, n
 	// If no memory is free for the result now, the request fails (load shedding). A wait for memory
 	// in the slot would delay all callers. A wait after the slot is released would keep a result in
 	// memory that is not reserved.
-	reservation := &limit.Reservation{}
-	defer func() {
-		if err != nil {
-			reservation.Release()
-		}
-	}()
 	reserve := func(result any) error {
-		return from.limits.reserveNow(reservation, from.share, sizeOf(result))
+		return from.limits.reserveNow(&out.reservation, from.share, sizeOf(result))
 	}
 	var result any
 	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words}, func(v *view) (err error) {
@@ -216,18 +209,17 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from *requester, n
 		return reserve(result)
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if next.finish != nil {
-		if result, err = next.finish(w, request, result); err != nil {
-			return nil, nil, err
+		if result, err = next.finish(out, request, result); err != nil {
+			return nil, err
 		}
 		if err = reserve(result); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	body, err = plainjson.Marshal(result)
-	return body, reservation.Release, err
+	return plainjson.Marshal(result)
 }
 
 // sizeOf returns an upper bound of the size of a result as JSON, in bytes, or 0 for a result that

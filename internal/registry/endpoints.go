@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/kit/apierror"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -44,12 +43,12 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, _ 
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
-	sent, err := from.limits.reserve(r.Context(), from.share, page.Size())
-	if err != nil {
+	out := from.limits.sender(w)
+	defer out.end()
+	if err := from.limits.reserveIn(r.Context(), &out.reservation, from.share, page.Size()); err != nil {
 		return err
 	}
-	defer sent()
-	writePage(w, &page)
+	writePage(out, &page)
 	return nil
 }
 
@@ -65,13 +64,13 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 		return nil
 	}
 	// The index may drop the entry before the caller has read it.
-	sent, err := a.searchLimits.reserve(r.Context(), shareOf(&c), len(e.Body()))
-	if err != nil {
+	out := a.searchLimits.sender(w)
+	defer out.end()
+	if err := a.searchLimits.reserveIn(r.Context(), &out.reservation, shareOf(&c), len(e.Body())); err != nil {
 		return err
 	}
-	defer sent()
 	w.Header().Set("Content-Type", "application/json")
-	write(w, e.Body())
+	write(out, e.Body())
 	return nil
 }
 
@@ -85,28 +84,33 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if err != nil {
 		return err
 	}
-	rendered, omitted, err := a.signedCard(r.Context(), a.requester(&c), e, r.Header.Get("A2A-Version"))
-	if err != nil {
-		return err
+	out := a.searchLimits.sender(w)
+	defer out.end()
+	for {
+		rendered, omitted, err := a.signedCard(r.Context(), a.requester(&c), e, r.Header.Get("A2A-Version"))
+		if err != nil {
+			return err
+		}
+		if rendered == nil {
+			return apierror.NotFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
+		}
+		if omitted {
+			w.Header().Set(signaturesHeader, signaturesOmitted)
+		}
+		if unchanged(w, r, rendered.ETag) {
+			return nil
+		}
+		size := len(rendered.Body)
+		if a.searchLimits.tryReserve(&out.reservation, shareOf(&c), size) {
+			w.Header().Set("Content-Type", "application/json")
+			write(out, rendered.Body)
+			return nil
+		}
+		// A card that waits for memory would be in memory that is not reserved. It is rendered again after the wait.
+		if err := a.searchLimits.reserveIn(r.Context(), &out.reservation, shareOf(&c), size); err != nil {
+			return err
+		}
 	}
-	if omitted {
-		w.Header().Set(signaturesHeader, signaturesOmitted)
-	}
-	if rendered == nil {
-		return apierror.NotFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
-	}
-	if unchanged(w, r, rendered.ETag) {
-		return nil
-	}
-	// A wait for memory would keep a card in memory that is not reserved.
-	reservation := &limit.Reservation{}
-	defer reservation.Release()
-	if err := a.searchLimits.reserveNow(reservation, shareOf(&c), len(rendered.Body)); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	write(w, rendered.Body)
-	return nil
 }
 
 // named returns the agent that the path of a request names. If there is no such agent or the caller
@@ -183,20 +187,20 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if _, err := a.visibleSet(r.Context(), c); err != nil {
 		return err
 	}
+	out := a.searchLimits.sender(w)
+	defer out.end()
 	if peers > 0 {
 		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{})
 		if err != nil {
 			return err
 		}
-		reservation := &limit.Reservation{}
-		defer reservation.Release()
-		if err := a.searchLimits.reserveNow(reservation, shareOf(&c), found.Size()); err != nil {
+		if err := a.searchLimits.reserveNow(&out.reservation, shareOf(&c), found.Size()); err != nil {
 			return err
 		}
 		response.Items = append(response.Items, found.Results...)
 		response.Peers = append(response.Peers, reports...)
 	}
-	return writeJSON(w, response)
+	return writeJSON(out, response)
 }
 
 // Limits of a search of peers.

@@ -11,10 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -47,6 +50,65 @@ func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 func write(w http.ResponseWriter, body []byte) {
 	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	_, _ = w.Write(body)
+}
+
+// piece is how much of a response with a transfer is written at a time, in bytes.
+const piece = 64 << 10
+
+// sender writes a response whose memory it reserves. The response ends if the client is slow while others wait for the memory. One
+// goroutine uses it, and calls end at last.
+type sender struct {
+	http.ResponseWriter
+	limits      *searchLimits
+	reservation limit.Reservation
+	// transfer is nil before the first write, and for a small response.
+	transfer    *limit.Transfer
+	endTransfer func()
+	stopped     atomic.Bool
+}
+
+// sender returns a writer of a response.
+func (s *searchLimits) sender(w http.ResponseWriter) *sender {
+	return &sender{ResponseWriter: w, limits: s}
+}
+
+// Unwrap implements the interface of http.ResponseController.
+func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (s *sender) Write(text []byte) (sent int, err error) {
+	if s.transfer == nil && s.reservation.Held() > limit.Small {
+		s.transfer, s.endTransfer = s.limits.responses.Watch(&s.reservation, s.limits.clock.Now, s.stop)
+	}
+	if s.transfer == nil {
+		return s.ResponseWriter.Write(text)
+	}
+	for sent < len(text) {
+		if s.stopped.Load() { // also if a later deadline was set meanwhile
+			return sent, errWriteTimeout
+		}
+		n, err := s.ResponseWriter.Write(text[sent:min(len(text), sent+piece)])
+		s.transfer.Moved(n)
+		sent += n
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// stop makes the running write and all later ones fail.
+func (s *sender) stop() {
+	s.stopped.Store(true)
+	_ = http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // without support of deadlines, the response ends after the write
+}
+
+// end releases the memory of the response.
+func (s *sender) end() {
+	if s.transfer != nil {
+		s.endTransfer()
+	}
+	s.reservation.Release()
 }
 
 // writeJSON sends a value as JSON.

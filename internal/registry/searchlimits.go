@@ -155,13 +155,6 @@ const (
 	explorationMemory       = 4 << 20
 )
 
-// reserve reserves the memory of a response of size bytes to p, until release is called. It returns
-// the errors of reserveIn.
-func (s *searchLimits) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
-	reservation := &limit.Reservation{}
-	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
-}
-
 // reserveIn raises a reservation to size bytes. If size exceeds the largest possible reservation,
 // it raises it to that. It returns an error with the status 503 if the memory is not free within
 // searchTimeout, and the error of ctx if ctx ends first.
@@ -177,10 +170,15 @@ func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reserva
 
 // reserveNow is reserveIn without the wait. It returns the error if the memory is not free now.
 func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
-	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
+	if s.tryReserve(reservation, p, size) {
 		return nil
 	}
 	return noMemory()
+}
+
+// tryReserve is reserveNow for a request that waits if the memory is not free now.
+func (s *searchLimits) tryReserve(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) bool {
+	return s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest()))
 }
 
 func noMemory() error {
