@@ -16,7 +16,7 @@ import (
 const largeEvent = 32 << 10
 
 // events is the body of a watch. While the client decodes a large event of it, it decodes none of another watch: the decoded objects of
-// all watches, which begin at the same time, would not fit into the memory. The client has decoded an event, and handed it to its informer,
+// all watches, which begin at the same time, would not fit into the memory. The encoded events do. The client has decoded an event, and handed it to its informer,
 // when it reads the next one.
 type events struct {
 	body   *bufio.Reader
@@ -45,12 +45,12 @@ func (e *events) Read(into []byte) (int, error) {
 	if e.size == 0 {
 		e.endTurn()
 	}
-	most, err := e.rest(len(into))
+	most, isEnd, err := e.rest(len(into))
 	if err != nil {
 		e.endTurn()
 		return 0, err
 	}
-	if e.size+max(e.left, most) > largeEvent {
+	if isEnd {
 		if err := e.awaitTurn(); err != nil {
 			return 0, err
 		}
@@ -71,27 +71,49 @@ func (e *events) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// rest returns the number of bytes to read, at most most: no more than the rest of the event. It waits for the first of them.
-func (e *events) rest(most int) (int, error) {
+// rest returns the number of bytes to read, at most most: no more than the rest of the event. It waits for the first of them. isEnd is
+// true if they are the end of a large event; they have arrived then. The client decodes the event only when it has its end, so a
+// connection that stalls within an event keeps no turn.
+func (e *events) rest(most int) (n int, isEnd bool, err error) {
 	if e.isJSON {
-		if _, err := e.body.Peek(1); err != nil {
-			return 0, err
-		}
-		has, _ := e.body.Peek(min(most, e.body.Buffered()))
-		e.left = 0
-		if end := bytes.IndexByte(has, '\n'); end >= 0 {
-			return end + 1, nil
-		}
-		return len(has), nil
+		return e.restOfJSON(most)
 	}
 	if e.size == 0 {
 		length, err := e.body.Peek(4)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		e.left = 4 + int(binary.BigEndian.Uint32(length))
 	}
-	return min(most, e.left), nil
+	switch {
+	case e.left > most || e.size+e.left <= largeEvent:
+		return min(most, e.left), false, nil
+	case e.left > 1:
+		return e.left - 1, false, nil
+	}
+	_, err = e.body.Peek(1)
+	return 1, err == nil, err
+}
+
+func (e *events) restOfJSON(most int) (n int, isEnd bool, err error) {
+	e.left = 0
+	first, err := e.body.Peek(1)
+	if err != nil {
+		return 0, false, err
+	}
+	isLarge := e.size+e.body.Buffered() > largeEvent
+	if isLarge && first[0] != '\n' && e.body.Buffered() == 1 {
+		_, _ = e.body.Peek(2) // the byte may be the last one before the line end; Read returns the error
+	}
+	has, _ := e.body.Peek(min(most+1, e.body.Buffered()))
+	end := bytes.IndexByte(has, '\n')
+	switch {
+	case end >= 0: // the client can decode the event without its line end
+		return min(most, end+1), e.size+end+1 > largeEvent, nil
+	case isLarge && len(has) > 1:
+		return len(has) - 1, false, nil
+	}
+	return min(most, len(has)), false, nil
 }
 
 func (e *events) awaitTurn() error {

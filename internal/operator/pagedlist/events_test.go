@@ -126,3 +126,40 @@ func TestEventsArriveAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// TestAStalledEventStopsNoOther has a watch whose connection delivers no more bytes in the middle of a large event, at several places.
+func TestAStalledEventStopsNoOther(t *testing.T) {
+	const large = 2 * largeEvent
+	for _, isJSON := range []bool{true, false} {
+		all := encoded(isJSON, large)
+		for _, arrived := range []int{10, largeEvent + 1, large - 20, large - 2, large - 1} {
+			synctest.Test(t, func(t *testing.T) {
+				turn := make(chan struct{}, 1)
+				body, network := io.Pipe()
+				stalled := &watched{newEvents(t.Context(), body, isJSON, turn), t}
+				given := make(chan error, 1)
+				go func() { given <- stalled.next(large) }()
+				if _, err := network.Write(all[:arrived]); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if len(turn) > 0 || len(given) > 0 {
+					t.Errorf("JSON %t, %d bytes: the stalled watch has the turn", isJSON, arrived)
+				}
+				turn <- struct{}{} // another watch has it
+				if _, err := network.Write(all[arrived:]); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if len(given) > 0 {
+					t.Errorf("JSON %t, %d bytes: the watch did not wait", isJSON, arrived)
+				}
+				<-turn
+				if err := <-given; err != nil || len(turn) != 1 {
+					t.Errorf("JSON %t, %d bytes: %v, the watch has the turn: %t", isJSON, arrived, err, len(turn) == 1)
+				}
+				_ = stalled.Close()
+			})
+		}
+	}
+}
