@@ -109,6 +109,20 @@ func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent
 	if field == "" {
 		return state.Contest{}, false
 	}
+	return a.named(ctx, owner, o, sent, field), true
+}
+
+// changeOfPart returns the change of an object of which the cache has no spec, for the case that there is one.
+func (a *Applier) changeOfPart(ctx context.Context, owner Owner, o Object) (state.Contest, error) {
+	sent, err := members(o.desired)
+	if err != nil {
+		return state.Contest{}, fmt.Errorf("compare %s: %w", o, err)
+	}
+	return a.named(ctx, owner, o, sent, "spec"), nil
+}
+
+// named returns the change of a field. From the second change on, it names the manager of the field.
+func (a *Applier) named(ctx context.Context, owner Owner, o Object, sent map[string]any, field string) state.Contest {
 	change := state.Contest{Kind: o.kind(), Name: o.name, Field: field}
 	known, _ := a.contests.Get(owner.UID, struct{}{})
 	if slices.ContainsFunc(known, func(c contest) bool { return c.Kind == change.Kind && c.Field == field && c.Manager == "" }) {
@@ -117,7 +131,7 @@ func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent
 			change.Autoscaler = a.autoscalerOf(ctx, o)
 		}
 	}
-	return change, true
+	return change
 }
 
 // managerOf returns the manager of a field in the API server, by a live read, because the caches have no managed

@@ -28,6 +28,8 @@ func (m *managed) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	list.(*metav1.PartialObjectMetadataList).Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{Manager: "tester", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
 		{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`), Subresource: "scale"},
+		{Manager: "autoscaler", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`), Subresource: "status"},
+		{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`), Subresource: "scale"},
 		{Manager: "status-writer", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:a":{}}}`), Subresource: "status"},
 		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:b":{}}}`)},
 	}}}}
@@ -80,6 +82,34 @@ func TestContestedFields(t *testing.T) {
 				t.Errorf("five minutes later: %v", got)
 			}
 		})
+	}
+}
+
+// TestContestedPart has a Deployment of which the cache has no spec. Its generation shows whether a write has changed it.
+func TestContestedPart(t *testing.T) {
+	for what, test := range map[string]struct {
+		after int64
+		want  []state.Contest
+	}{
+		"another program changes the spec": {6, []state.Contest{{Kind: "ConfigMap", Name: "cm", Field: "spec", Manager: "kubectl-edit (scale)"}}},
+		"only the status changes":          {5, nil},
+	} {
+		w := &writer{version: "9", generation: test.after}
+		a := newApplier(w)
+		a.config.Live = &managed{}
+		for range contestedTimes {
+			part := applied(t)
+			part.Data = nil
+			part.Generation = 5
+			state.MarkTooLarge(part, 1<<20)
+			if _, err := a.Set(t.Context(), owner, Of(configMap(), part)); err != nil {
+				t.Fatal(err)
+			}
+			a.written.Drop(Of(configMap(), part).target)
+		}
+		if got, _ := a.Contested(owner.UID); !cmp.Equal(test.want, got) {
+			t.Errorf("%s: Contested() = %v", what, got)
+		}
 	}
 }
 

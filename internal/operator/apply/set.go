@@ -67,9 +67,9 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (stat
 
 // difference is how an object with the digest of its desired content differs from this content.
 type difference struct {
-	// change is the change of another, if isForeign is true.
-	change    state.Contest
-	isForeign bool
+	// change is the change of another, if isForeign is true. If isPart is true, the answer to the write shows whether there is one.
+	change            state.Contest
+	isForeign, isPart bool
 }
 
 // compare compares an object with its desired content. done is true if no write is needed: they are equal, or the write would be undone
@@ -82,7 +82,9 @@ func (a *Applier) compare(ctx context.Context, owner Owner, object Object, diges
 		return d, true, nil
 	}
 	if isPart(object.current) {
-		return d, false, nil
+		d.isPart = true
+		d.change, err = a.changeOfPart(ctx, owner, object)
+		return d, false, err
 	}
 	if known, err := a.isUndone(owner, object, digest); known || err != nil {
 		result.Undone = result.Undone || known
@@ -161,7 +163,9 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		}
 		return nil
 	}
-	if differs.isForeign {
+	// The generation does not change with the status.
+	isWritten := differs.isPart && object.current.GetGeneration() > 0 && ptr.Deref(meta.Generation, 0) > object.current.GetGeneration()
+	if differs.isForeign || isWritten {
 		a.reverted(owner.UID, differs.change, true)
 	}
 	var pendingFor time.Duration

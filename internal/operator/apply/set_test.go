@@ -45,6 +45,8 @@ type writer struct {
 	undo bool
 	// version is the resource version in the response to an apply.
 	version string
+	// generation is the generation in it.
+	generation int64
 	// ownerDeleted is true if the live read does not find the owner.
 	ownerDeleted bool
 }
@@ -67,7 +69,7 @@ func (w *writer) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...c
 		version = *config.ResourceVersion
 	}
 	w.uids, w.versions = append(w.uids, uid), append(w.versions, version)
-	config.WithResourceVersion(w.version).WithUID("cm-uid")
+	config.WithResourceVersion(w.version).WithUID("cm-uid").WithGeneration(w.generation)
 	return w.err
 }
 

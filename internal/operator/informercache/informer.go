@@ -18,7 +18,7 @@ import (
 )
 
 // pageSize is the number of objects in a page of a list, unless the page would have more than
-// pagedlist.MaxBody bytes. The transforms see an object only after it is decoded, which may need 30 times
+// pagedlist.MaxBody bytes. The transforms see an object only after it is decoded, which may need 24 times
 // its encoded size.
 const pageSize = 50
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pagedlist bounds the memory for answers of the API server. A tenant may have any number of objects of 1.5 MB, each of which may
-// decode to 30 times its encoded size, so a whole list may not fit into the memory of the manager. The package reads objects from the API
+// decode to 24 times its encoded size, so a whole list may not fit into the memory of the manager. The package reads objects from the API
 // server, not from a cache, a page at a time, and one large page at a time. Its transport Bound refuses other large answers.
 package pagedlist
 

@@ -15,7 +15,7 @@ import (
 
 const (
 	// MaxBody is the number of bytes of the largest encoded page of more than one object. A page then needs no more memory than one object
-	// may need: the API server stores objects of 1.5 MiB, which decode to 30 times their size (an empty rule of a NetworkPolicy has 2 bytes,
+	// may need: the API server stores objects of 1.5 MiB, which decode to 24 times their size (an empty rule of a NetworkPolicy has 2 bytes,
 	// and decodes to 48).
 	MaxBody = 3 << 19
 	// maxObject is the number of bytes of the largest encoded object that is read: JSON may need six times the bytes that are stored.
