@@ -426,7 +426,7 @@ func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 		"an empty stream":  {stream(), "connection to the agent broke"},
 		"a page":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "is not a response of A2A 1.0"},
 		"an error":         {stream(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"out of memory","data":{"x":1}}}`), "out of memory"},
-		"a long error":     {stream(`{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"` + strings.Repeat("e", 1<<20) + `"}}`), "eee…"},
+		"a long error":     {stream(`{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"` + strings.Repeat("e", 100<<10) + `"}}`), "eee…"},
 		"no task": {
 			stream(wrap(`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"x"}]}}}`)), "",
 		},
