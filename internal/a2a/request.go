@@ -41,6 +41,9 @@ type SendRequest struct {
 	// Subject is the subject for whom the agent calls other agents during the turn. No store and no
 	// other replica gets it. If it is nil, the engine derives the subject from the owner of the task.
 	Subject *Subject `json:"-"`
+	// Counted is called once the handler counts the memory of the message, or does not keep the message: its body
+	// stays reserved until then. Nil for none.
+	Counted func() `json:"-"`
 }
 
 // ChargedTo returns the accounting principal of the request.

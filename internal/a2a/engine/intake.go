@@ -32,6 +32,8 @@ type intake struct {
 	handling atomic.Uint32
 	// forwarded is true while reserveForwarded counts the message as waiting.
 	forwarded bool
+	// counted is SendRequest.Counted until it is called. Only submit and what it calls use it.
+	counted func()
 	// reserved is true while the turn queue counts the turn as running and no run has been
 	// counted for it.
 	reserved bool
@@ -68,11 +70,16 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		tn.refuse(errShuttingDown())
 		return tn
 	}
+	counted := r.Counted
+	r.Counted = nil // the turn keeps the request
 	tn, joined := e.recent.findOrAdd(r, e.options.Now())
 	tn.clients.add()
 	if joined {
+		callCounted(counted)
 		return tn
 	}
+	tn.counted = counted
+	defer func() { callCounted(tn.counted) }()
 	if !e.coordinator.Exclusive() {
 		tn.setMessage()
 		err := e.findPaused(ctx, tn)
@@ -101,6 +108,13 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		e.refuse(ctx, tn, err)
 	}
 	return tn
+}
+
+// callCounted calls SendRequest.Counted, unless it is nil.
+func callCounted(counted func()) {
+	if counted != nil {
+		counted()
+	}
 }
 
 // findPaused finds the task that a message with a context and no task may continue

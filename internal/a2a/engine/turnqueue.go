@@ -104,6 +104,8 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 		return errQueueBytes
 	}
 	defer e.releaseWaitingBytes(tn)
+	callCounted(tn.counted)
+	tn.counted = nil
 	return e.turns.wait(ctx, tn.principal, tn.queued())
 }
 

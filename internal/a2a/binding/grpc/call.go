@@ -5,6 +5,7 @@ package grpc
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -70,7 +71,16 @@ const frameHead = 5
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
 	x := httpcall.Call{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
 	framed, err := x.Body()
-	defer x.Release()
+	defer func() {
+		if send, ok := any(r).(*a2a.SendRequest); ok && err == nil {
+			if release := x.Decoded(); release != nil {
+				send.Counted = sync.OnceFunc(release)
+				context.AfterFunc(c.source.Context(), send.Counted)
+			}
+			return
+		}
+		x.Release()
+	}()
 	if err == nil {
 		err = x.Charge(c.copied(int64(len(framed)), h.Limits.MaxBody()))
 	}

@@ -88,13 +88,29 @@ func (c *Call) Charge(bytes int64) error {
 // waits for its response releases its body first, because the bodies of all open streams
 // would exhaust the budget.
 func (c *Call) Release() {
+	c.free()
+	c.reservation.Release()
+}
+
+// Decoded releases the body of a message. The memory of a large one stays reserved until Release, or the function that Decoded
+// returns, is called: what was decoded is counted nowhere else yet. The function is nil for a small one.
+func (c *Call) Decoded() (release func()) {
+	if c.reservation.Held() <= limit.Small {
+		c.Release()
+		return nil
+	}
+	c.free()
+	return c.reservation.Release
+}
+
+// free gives the buffer of the body back.
+func (c *Call) free() {
 	if c.pooled != nil && c.body != nil && cap(c.body) <= maxPooled {
 		*c.pooled = c.body
 		bodyBuffers.Put(c.pooled)
 	}
 	c.pooled = nil
 	c.body = nil
-	c.reservation.Release()
 }
 
 // readBody reads the body into c.body. The first buffer of a body of unknown length has unknown

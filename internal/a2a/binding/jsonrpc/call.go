@@ -124,21 +124,27 @@ func decode[T any](c *call, read func(*jsondecode.Version, []byte) (T, error)) (
 		return req, c.missing
 	}
 	req, err = read(c.dialect.Version, c.params())
-	if err == nil {
-		c.releaseBody()
+	send, isSend := any(req).(*a2a.SendRequest)
+	switch {
+	case err != nil:
+	case isSend:
+		c.detachBody()
+		send.Counted = c.Decoded()
+	default:
+		c.detachBody()
+		c.Release()
 	}
 	return req, c.request.checkMarker(c.dialect, err)
 }
 
-// releaseBody copies the id of the request out of the body, and releases the body with the
+// detachBody copies the id of the request out of the body, which is released afterwards with the
 // params. It also sets marked, because decode calls checkMarker afterwards: checkMarker
 // would otherwise find no params, and would refuse a request without the member jsonrpc
 // that resolve has accepted.
-func (c *call) releaseBody() {
+func (c *call) detachBody() {
 	c.request.id = bytes.Clone(c.request.id)
 	c.request.params = nil
 	c.request.marked = true
-	c.Release()
 }
 
 // params returns the params of the request, and an empty object if it has none.

@@ -121,3 +121,21 @@ func BenchmarkGet(b *testing.B) {
 		x.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }
+
+// The memory of a large message stays reserved while the handler decides about the message, and no longer than the request.
+func TestLargeMessagesKeepTheirMemory(t *testing.T) {
+	for text, least := range map[string]int64{"hi": 0, strings.Repeat("x", 256<<10): 256 << 10} {
+		f := &fake{Task: newTask(a2a.StateCompleted)}
+		f.Event.Task = f.Task
+		x := newFixture(f)
+		var held int64
+		f.Entered = func() { held = x.Limits.Bodies.Used() }
+		x.post(t, `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"`+text+`"}]}}}`)
+		if held < least || least == 0 && held > 0 {
+			t.Errorf("a message of %d bytes: %d bytes are reserved, want %d at least", len(text), held, least)
+		}
+		if left := x.Limits.Bodies.Used(); left > 0 {
+			t.Errorf("a message of %d bytes: %d bytes are reserved after the request", len(text), left)
+		}
+	}
+}

@@ -78,7 +78,8 @@ func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
 	}
 	req, asked := jsondecode.DecodeFollow(c.params())
 	if asked {
-		c.releaseBody()
+		c.detachBody()
+		c.Release()
 	}
 	return req, asked
 }

@@ -39,6 +39,11 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 // decode decodes the body of a call and then releases it, because the response may be late.
 func decode[T any](c *call, read func([]byte) (T, error)) (T, error) {
 	req, err := read(c.body)
+	if send, ok := any(req).(*a2a.SendRequest); ok && err == nil {
+		send.Counted = c.Decoded()
+		c.body = nil
+		return req, nil
+	}
 	c.releaseBody()
 	return req, err
 }
