@@ -153,7 +153,11 @@ func (f *findSearch) search(ctx context.Context, client *registryclient.Client, 
 			continue
 		}
 		page.Agents = found
-		return f.print(page)
+		err = f.print(page)
+		if err == nil && f.everyPage && page.NextCursor != "" {
+			f.warnf("These are not all agents: %d of %d. Add --page-token %s for the next ones", len(found), page.Total, quoted(page.NextCursor))
+		}
+		return err
 	}
 }
 
@@ -184,7 +188,7 @@ func (f *findSearch) print(page *registryapi.Page) error {
 	for _, c := range page.Corrections {
 		f.warnf("No agent has the word %s. These are the results for %s.", quoted(c.Word), safetext.Line(strings.Join(c.As, ", ")))
 	}
-	if page.NextCursor != "" {
+	if page.NextCursor != "" && !f.everyPage {
 		f.warnf("%d of %d agents. Add --page-token %s for the next page, or --all for all pages", len(page.Agents), page.Total, quoted(page.NextCursor))
 	}
 	return nil

@@ -359,7 +359,21 @@ func TestFindOfEndlessPagesIsBounded(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r := run(t, "find", "--all", "-A", "-o", "name", "--registry", server.URL, "--registry-token", "x")
-	if r.status != 0 || pages > maxBytes>>20 || !strings.Contains(r.stderr, "--page-token") && !strings.Contains(r.stdout, "team/a") {
+	if r.status != 0 || pages > maxBytes>>20 || !strings.Contains(r.stderr, "--page-token") || !strings.Contains(r.stdout, "team/a") {
 		t.Errorf("%d pages, status %d, %.300s", pages, r.status, r.stderr)
+	}
+}
+
+// find --all that ends before the last page says so for each output, because a script would take a part for the whole.
+func TestFindSaysThatItEndsEarly(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"items":[{"namespace":"team","name":"a"}],"nextCursor":"again","total":9}`)
+	}))
+	t.Cleanup(server.Close)
+	for _, output := range []string{outputText, outputWide, outputName, outputJSON, outputYAML} {
+		r := run(t, "find", "--all", "-A", "-o", output, "--registry", server.URL, "--registry-token", "x")
+		if r.status != 0 || r.stdout == "" || !strings.Contains(r.stderr, "not all agents: 2 of 9. Add --page-token") || strings.Contains(r.stderr, "--all") {
+			t.Errorf("%s: the command does not say that there are more agents: %+v", output, r)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -53,6 +54,7 @@ card, to stderr, with the reason.`,
 		}
 		if at, err := url.Parse(args[0]); err == nil && !private {
 			transport.Trusted = at
+			transport.HowToTrust = "--private reads catalogs and cards at private addresses of other servers, too"
 		}
 		client, err := a2aclient.NewHTTPClient(transport, a.debugf())
 		if err != nil {
@@ -102,7 +104,7 @@ func (w *catalogWalk) run(ctx context.Context, at string) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				entry.source.Check(err.Error(), "import this catalog later", entry.path...)
+				entry.source.Check(err.Error(), cureOf(err, "import this catalog later"), entry.path...)
 				continue
 			}
 			waiting = append(waiting, catalog)
@@ -148,6 +150,15 @@ func (w *catalogWalk) read(c *a2aclient.Catalog, seen map[string]bool) (catalogs
 	return catalogs
 }
 
+// cureOf returns the hint of an error about a connection, or else another cure.
+func cureOf(err error, otherwise string) string {
+	problem, ok := errors.AsType[*failure.Error](err)
+	if ok && problem.Code == failure.Unreachable {
+		return cmp.Or(problem.Hint, otherwise)
+	}
+	return otherwise
+}
+
 func isSameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
 // readCards reads the cards, a few at a time, and adds their Agents.
@@ -174,7 +185,7 @@ func (w *catalogWalk) readCards(ctx context.Context) error {
 		made := results[i]
 		err := problems[i]
 		if err != nil {
-			entry.source.Check("no Agent was made: "+err.Error(), "import the card later with kubectl a2a import card", entry.path...)
+			entry.source.Check("no Agent was made: "+err.Error(), cureOf(err, "import the card later with kubectl a2a import card"), entry.path...)
 			continue
 		}
 		for _, agent := range made.Agents {

@@ -98,10 +98,10 @@ func TestImportCatalogCallsNoPrivateAddress(t *testing.T) {
 	redirecting := httptest.NewServer(http.RedirectHandler(private.URL+"/c.json", http.StatusFound))
 	t.Cleanup(redirecting.Close)
 	r := run(t, "import", "catalog", server.URL+"/c.json", "-n", "team")
-	if r.status != 0 || calls.Load() != 0 || !strings.Contains(r.stderr, "is not a public address") || !strings.Contains(r.stderr, "has no URL") {
+	if r.status != 0 || calls.Load() != 0 || !strings.Contains(r.stderr, "is not a public address") || !strings.Contains(r.stderr, "--private reads") || !strings.Contains(r.stderr, "has no URL") {
 		t.Errorf("%d calls, %+v", calls.Load(), r)
 	}
-	if r := run(t, "import", "catalog", redirecting.URL+"/x.json", "-n", "team"); r.status == 0 || calls.Load() != 0 {
+	if r := run(t, "import", "catalog", redirecting.URL+"/x.json", "-n", "team"); r.status == 0 || calls.Load() != 0 || !strings.Contains(r.stderr, "--private reads") {
 		t.Errorf("%d calls after a redirect, %+v", calls.Load(), r)
 	}
 	r = run(t, "import", "catalog", server.URL+"/c.json", "-n", "team", "--private")

@@ -24,6 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
@@ -54,8 +56,11 @@ type TransportOptions struct {
 	// Insecure skips the verification of certificates.
 	Insecure bool
 	// Trusted is the URL of a server that names others. If it is not nil, connections go to the host and port of this URL, to the proxy of the
-	// environment and to public addresses only. DialContext must then be nil.
+	// environment and to public addresses only. If the port is that of http, they go to that of https, too, to which most such servers redirect.
+	// DialContext must then be nil.
 	Trusted *url.URL
+	// HowToTrust is the hint for a connection that Trusted does not allow.
+	HowToTrust string
 }
 
 // NewHTTPClient returns a client that follows at most 5 redirects of a GET request, but no redirect from https to http,
@@ -99,7 +104,7 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 		transport.Proxy = nil
 		transport.DialContext = o.DialContext
 	case o.Trusted != nil:
-		p := &publicDialer{direct: map[string]bool{hostPort(o.Trusted): true}}
+		p := &publicDialer{direct: trustedAddresses(o.Trusted), howToTrust: o.HowToTrust}
 		transport.Proxy = p.proxy
 		transport.DialContext = p.dial
 	}
@@ -120,6 +125,17 @@ type publicDialer struct {
 	mu sync.Mutex
 	// direct has hosts with ports.
 	direct map[string]bool
+	// howToTrust is the hint for other servers at addresses that are not public.
+	howToTrust string
+}
+
+// trustedAddresses returns the hosts with ports of a URL to which connections go.
+func trustedAddresses(u *url.URL) map[string]bool {
+	trusted := map[string]bool{hostPort(u): true}
+	if u.Scheme == "http" && (u.Port() == "" || u.Port() == "80") {
+		trusted[hostPort(&url.URL{Scheme: "https", Host: strings.TrimSuffix(u.Host, ":80")})] = true
+	}
+	return trusted
 }
 
 // proxy returns the proxy of the environment for a request, nil for none.
@@ -135,20 +151,23 @@ func (p *publicDialer) proxy(r *http.Request) (*url.URL, error) {
 
 func (p *publicDialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	p.mu.Lock()
-	isDirect := p.direct[address]
-	p.mu.Unlock()
-	if !isDirect {
-		dialer.Control = onlyPublic
+	if !p.isDirect(address) {
+		dialer.Control = p.onlyPublic
 	}
 	return dialer.DialContext(ctx, network, address)
 }
 
+func (p *publicDialer) isDirect(address string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.direct[strings.ToLower(address)]
+}
+
 // onlyPublic is a Control function of net.Dialer.
-func onlyPublic(_, address string, _ syscall.RawConn) error {
+func (p *publicDialer) onlyPublic(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !publicaddress.Is(to.Addr().Unmap()) {
-		return failure.New(failure.Unreachable, "%s is not a public address", address)
+		return failure.New(failure.Unreachable, "%s is not a public address", address).WithHint("%s", p.howToTrust)
 	}
 	return nil
 }
@@ -156,9 +175,14 @@ func onlyPublic(_, address string, _ syscall.RawConn) error {
 // ports are the default ports of schemes.
 var ports = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-// hostPort returns the host of a URL and its port.
+// hostPort returns the host of a URL and its port, in lower case and as net/http dials it.
 func hostPort(u *url.URL) string {
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme]))
+	host := u.Hostname()
+	encoded, err := idna.Lookup.ToASCII(host)
+	if err == nil {
+		host = encoded
+	}
+	return net.JoinHostPort(strings.ToLower(host), cmp.Or(u.Port(), ports[u.Scheme]))
 }
 
 // follows reports whether the client follows a redirect of a request.
