@@ -4,7 +4,9 @@
 package uiserver
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -28,6 +30,8 @@ const (
 	// pageMemory bounds the pages of all people that are not sent yet, in bytes. memoryTimeout bounds the wait for it.
 	pageMemory    = 16 << 20
 	memoryTimeout = time.Second
+	// outcomeMemory is the memory for the response to a POST request, in bytes.
+	outcomeMemory = 64 << 10
 	// piece is how much of a page is written at a time, in bytes.
 	piece = 64 << 10
 )
@@ -93,11 +97,17 @@ func (t *turns) rendered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := &turn{slots: t.slots, person: viewerOf(r).Key}
 		defer of.end()
-		page := &renderedPage{ResponseWriter: w, status: http.StatusOK}
-		next.ServeHTTP(page, r.WithContext(context.WithValue(r.Context(), turnKey{}, of)))
+		person := a2a.AccountingPrincipal{Principal: of.person}
 		reservation := &limit.Reservation{}
 		defer reservation.Release()
-		if !t.memory.Grow(r.Context(), reservation, a2a.AccountingPrincipal{Principal: of.person}, int64(cap(page.body))) {
+		// What a POST request has changed must not be answered with a refusal.
+		if r.Method == http.MethodPost && !t.memory.Grow(r.Context(), reservation, person, outcomeMemory) {
+			t.refuse(w, r)
+			return
+		}
+		page := &renderedPage{ResponseWriter: w, header: w.Header().Clone()}
+		next.ServeHTTP(page, r.WithContext(context.WithValue(r.Context(), turnKey{}, of)))
+		if !t.memory.Grow(r.Context(), reservation, person, int64(cap(page.body))) {
 			t.refuse(w, r)
 			return
 		}
@@ -111,8 +121,11 @@ func (t *turns) send(w http.ResponseWriter, page *renderedPage, reservation *lim
 	control := http.NewResponseController(w)
 	transfer, end := t.memory.Watch(reservation, t.clock.Now, func() { _ = control.SetWriteDeadline(t.clock.Now()) })
 	defer end()
-	w.Header().Set("Content-Length", strconv.Itoa(len(page.body)))
-	w.WriteHeader(page.status)
+	header := w.Header()
+	clear(header)
+	maps.Copy(header, page.header)
+	header.Set("Content-Length", strconv.Itoa(len(page.body)))
+	w.WriteHeader(cmp.Or(page.status, http.StatusOK))
 	for rest := page.body; len(rest) > 0; {
 		n, err := w.Write(rest[:min(len(rest), piece)])
 		if err != nil {
@@ -128,15 +141,25 @@ func (t *turns) send(w http.ResponseWriter, page *renderedPage, reservation *lim
 // renderedPage keeps a response instead of sending it.
 type renderedPage struct {
 	http.ResponseWriter
+	header http.Header
+	// status is the first final status, 0 before it and before the first byte of the body.
 	status int
 	body   []byte
 }
 
+// Header implements http.ResponseWriter.
+func (p *renderedPage) Header() http.Header { return p.header }
+
 // WriteHeader implements http.ResponseWriter.
-func (p *renderedPage) WriteHeader(status int) { p.status = status }
+func (p *renderedPage) WriteHeader(status int) {
+	if p.status == 0 && status >= http.StatusOK {
+		p.status = status
+	}
+}
 
 // Write implements http.ResponseWriter.
 func (p *renderedPage) Write(text []byte) (int, error) {
+	p.WriteHeader(http.StatusOK)
 	p.body = append(p.body, text...)
 	return len(text), nil
 }

@@ -158,6 +158,58 @@ func TestPagesThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
+// TestRefusalsForWantOfMemory fills the memory for pages. A refusal has no headers of the page that it replaces, and a decision that is
+// refused was not made.
+func TestRefusalsForWantOfMemory(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		synctest.Test(t, func(t *testing.T) {
+			turns := newTurns(clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+			turns.memory.Set(0)
+			decided := false
+			handler := turns.rendered(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				decided = true
+				w.Header().Set("Content-Disposition", "attachment; filename=card.json")
+				_, _ = w.Write(make([]byte, 1<<20))
+			}))
+			w := httptest.NewRecorder()
+			w.Header().Set("X-Frame-Options", "DENY")
+			ctx := withReader(t.Context(), access.Caller{Username: "jane"})
+			handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, "/", http.NoBody))
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Content-Disposition") != "" || w.Header().Get("X-Frame-Options") != "DENY" {
+				t.Errorf("%s: %d with %v", method, w.Code, w.Header())
+			}
+			if method == http.MethodPost && decided {
+				t.Error("a decision was made and refused")
+			}
+		})
+	}
+}
+
+// TestFirstStatusIsSent checks that a page has the status that it has without turns.
+func TestFirstStatusIsSent(t *testing.T) {
+	for name, handle := range map[string]http.HandlerFunc{
+		"after another": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			w.WriteHeader(http.StatusTeapot)
+		},
+		"after a body": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("x"))
+			w.WriteHeader(http.StatusTeapot)
+		},
+		"informational": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			turns := newTurns(clock.RealClock{}, http.NotFound)
+			w := httptest.NewRecorder()
+			ctx := withReader(t.Context(), access.Caller{Username: "jane"})
+			turns.rendered(handle).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+			if w.Code != http.StatusOK {
+				t.Errorf("status %d", w.Code)
+			}
+		})
+	}
+}
+
 // TestPeopleTakeTurns checks how many pages are made at a time, of one person and of all.
 func TestPeopleTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
