@@ -73,6 +73,8 @@ type Server struct {
 	// connecting has an element while a session begins, and listing while a list of tools is read: many turns that begin at once do
 	// either once.
 	connecting, listing chan struct{}
+	// warned has the messages of warnings about the list of tools, each of which is logged once. Who reads the list uses it.
+	warned map[string]struct{}
 	// calls get the progress of running calls, by their tokens.
 	calls map[string]chan string
 	// callers has the sessions of principals with TokenFor, nil otherwise.
@@ -121,7 +123,7 @@ func New(o Options) (*Server, error) {
 }
 
 func newServer(o Options, transport http.RoundTripper) *Server {
-	s := &Server{options: o, connecting: make(chan struct{}, 1), listing: make(chan struct{}, 1), calls: map[string]chan string{}}
+	s := &Server{options: o, connecting: make(chan struct{}, 1), listing: make(chan struct{}, 1), calls: map[string]chan string{}, warned: map[string]struct{}{}}
 	s.http = &http.Client{
 		Transport:     bounded{transport, o.MaxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
@@ -264,7 +266,7 @@ func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
 		}
 		size += len(own.Name) + len(own.Description) + len(own.Parameters)
 		if len(tools) == maxTools || size > maxList {
-			s.options.Log.WarnContext(ctx, "an MCP server has more tools than the agent uses", "server", s.options.URL, "used", len(tools))
+			s.warnOnce(ctx, "an MCP server has more tools than the agent uses", "used", len(tools))
 			break
 		}
 		tools = append(tools, own)
@@ -280,7 +282,7 @@ func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
 // toolOf returns a tool of the server for the model, nil if it is not allowed.
 func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 	if len(tool.Name) > maxToolName {
-		s.options.Log.WarnContext(ctx, "a tool of an MCP server is left out: its name is too long", "server", s.options.URL, "bytes", len(tool.Name))
+		s.warnOnce(ctx, "a tool of an MCP server is left out: its name is too long", "bytes", len(tool.Name))
 		return nil
 	}
 	if len(s.options.Allow) > 0 && !matches(s.options.Allow, tool.Name) || matches(s.options.Deny, tool.Name) {
@@ -288,7 +290,7 @@ func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 	}
 	schema, err := json.Marshal(tool.InputSchema)
 	if err != nil || len(schema) > maxSchema || len(tool.Description) > maxDescription {
-		s.options.Log.WarnContext(ctx, "a tool of an MCP server is left out: its schema or its description is too large", "server", s.options.URL, "tool", tool.Name)
+		s.warnOnce(ctx, "a tool of an MCP server is left out: its schema or its description is too large", "tool", tool.Name)
 		return nil
 	}
 	own := &model.Tool{
@@ -299,6 +301,16 @@ func (s *Server) toolOf(ctx context.Context, tool *mcp.Tool) *model.Tool {
 	own.IsRepeatable = isReadOnly || tool.Annotations != nil && tool.Annotations.IdempotentHint
 	own.NeedsApproval = s.options.ApproveWrites && !isReadOnly || matches(s.options.Approval, tool.Name)
 	return own
+}
+
+// warnOnce logs a warning about the list of tools, unless it has logged the message: the server chooses how many tools are left out, and
+// how often the list is read.
+func (s *Server) warnOnce(ctx context.Context, message string, args ...any) {
+	_, isLogged := s.warned[message]
+	if !isLogged {
+		s.warned[message] = struct{}{}
+		s.options.Log.WarnContext(ctx, message, append(args, "server", s.options.URL)...)
+	}
 }
 
 // matches reports whether a pattern matches a name. A slash in a name is an ordinary character: a server must not evade the pattern * by it.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -510,5 +511,23 @@ func TestListsOfManySchemasAreRead(t *testing.T) {
 	all, err := newTools(t, mcptools.Options{URL: url, MaxAnswer: 320 << 10}).Tools(t.Context(), nil)
 	if err != nil || len(all) != 9 {
 		t.Errorf("Tools() = %d tools, %v", len(all), err)
+	}
+}
+
+// A server whose tools are left out does not fill the log: neither by their number, nor by how often they are listed.
+func TestToolsLeftOutAreLoggedOnce(t *testing.T) {
+	tools := map[*mcp.Tool]mcp.ToolHandler{{Name: "look"}: says()}
+	for i := range 5 {
+		tools[&mcp.Tool{Name: fmt.Sprint("large_", i), Description: strings.Repeat("x", 17<<10)}] = says()
+	}
+	_, url := serve(t, tools)
+	var log bytes.Buffer
+	s := newTools(t, mcptools.Options{URL: url, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	for range 3 {
+		find(t, s, "look")
+		s.Close() // the next use reads the list again
+	}
+	if n := strings.Count(log.String(), "left out"); n != 1 || !strings.Contains(log.String(), "server="+url) {
+		t.Errorf("%d warnings:\n%s", n, log.String())
 	}
 }
