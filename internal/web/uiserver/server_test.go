@@ -256,17 +256,23 @@ func TestWrongTokensStopNobodyWhoseTokenIsKnown(t *testing.T) {
 	s := startSite(t)
 	jane := s.token(t, nil)
 	s.get(t, "/", jane)
-	limited := false
 	wrong := s.token(t, map[string]any{"aud": "other"})
-	for range 2_000 { // beyond the 50 wrong tokens, an address has 250 verifications in a second
+	began := time.Now()
+	for sent := 1; ; sent++ {
 		response, _ := s.get(t, "/", wrong)
 		if response.StatusCode == http.StatusTooManyRequests {
-			limited = response.Header.Get("Retry-After") != ""
+			if response.Header.Get("Retry-After") == "" {
+				t.Error("the refusal does not say when to try again")
+			}
 			break
 		}
-	}
-	if !limited {
-		t.Error("2,000 wrong tokens of one address have no limit")
+		// Beyond the 50 wrong tokens, an address has 250 verifications in a second. A slow machine may send fewer.
+		if most := 2_000 + 250*int(time.Since(began).Seconds()); sent > most {
+			t.Fatalf("%d wrong tokens of one address have no limit", sent)
+		}
+		if time.Since(began) > time.Minute {
+			t.Skip("this machine sends fewer wrong tokens than the limit allows")
+		}
 	}
 	if response, body := s.get(t, "/", jane); response.StatusCode != http.StatusOK {
 		t.Errorf("a person at the address has the status %d %s", response.StatusCode, body)
