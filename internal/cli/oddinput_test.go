@@ -30,7 +30,10 @@ func visible(text string) string { return controls.ReplaceAllString(text, "") }
 // awaitVisible waits until the output has the text, on one row or broken into several.
 func (s *screen) awaitVisible(t *testing.T, text string) {
 	t.Helper()
-	s.awaitThat(t, text, func() bool { return strings.Contains(visible(s.raw.String()), visible(text)) })
+	// A frame that was drawn in two parts is only on the screen in one piece.
+	s.awaitThat(t, text, func() bool {
+		return strings.Contains(visible(s.raw.String()), visible(text)) || strings.Contains(visible(s.emulator.String()), visible(text))
+	})
 }
 
 // TestOddAnswersReachTheUser runs send and chat without a terminal, and on terminals of 20 and of 80 columns.
