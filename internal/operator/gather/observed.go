@@ -96,7 +96,8 @@ func (g *Gatherer) newFields(ctx context.Context, kind string, object client.Obj
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(kind + "List"))
 	var set []string
-	isRead, isChanged := false, false
+	isRead := false
+	isChanged := false
 	err := g.live(ctx, list, object, func(found client.Object) {
 		isRead = true
 		isChanged = found.GetGeneration() != object.GetGeneration()
