@@ -235,7 +235,10 @@ func (r *Reader) unquoted(raw []byte, message string) []byte {
 	return text
 }
 
-// Strings reads an array of at most limit strings.
+// MaxListed is the length of the longest string in a list of strings, in bytes: URIs, ids and media types are shorter.
+const MaxListed = 2048
+
+// Strings reads an array of at most limit strings, of at most MaxListed bytes each.
 func (r *Reader) Strings(limit int) []string {
 	var all []string
 	for i := range r.Elements() {
@@ -243,7 +246,12 @@ func (r *Reader) Strings(limit int) []string {
 			r.TooMany(limit)
 			return nil
 		}
-		all = append(all, r.String())
+		text := r.String()
+		if len(text) > MaxListed {
+			r.Fail("has a string of more than " + strconv.Itoa(MaxListed) + " bytes")
+			return nil
+		}
+		all = append(all, text)
 	}
 	return all
 }

@@ -177,3 +177,14 @@ func TestDepthSkipsStrings(t *testing.T) {
 		}
 	}
 }
+
+// TestStringsOfAListAreShort reads strings at and above MaxListed.
+func TestStringsOfAListAreShort(t *testing.T) {
+	for length, fails := range map[int]bool{MaxListed: false, MaxListed + 1: true} {
+		r := New([]byte(`["` + strings.Repeat("x", length) + `"]`))
+		all := r.Strings(1)
+		if err := r.End(); (err != nil) != fails || len(all) == 1 == fails {
+			t.Errorf("%d bytes: %d strings, %v", length, len(all), err)
+		}
+	}
+}

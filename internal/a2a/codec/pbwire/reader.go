@@ -235,9 +235,13 @@ func (r *Reader) String() string {
 }
 
 // Append reads an element of a repeated string and appends it to all. It fails if the field
-// has more than limit elements.
+// has more than limit elements, or the element more than jsonread.MaxListed bytes.
 func (r *Reader) Append(all []string, limit int) []string {
 	if !r.Within(limit) {
+		return nil
+	}
+	if len(r.bytes) > jsonread.MaxListed {
+		r.Fail("has a string of more than " + strconv.Itoa(jsonread.MaxListed) + " bytes")
 		return nil
 	}
 	return append(all, r.String())
