@@ -261,43 +261,6 @@ func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
 	tn.stop()
 }
 
-// forward sends the message of a turn to another replica, which decides the turn. If the
-// other replica claimed the message, newTask is the task that its claim names; otherwise it
-// is "".
-func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
-	request := *tn.request
-	message := *tn.request.Message
-	message.ID = tn.message.ID
-	request.Message = &message
-	f := coordination.Forwarded{To: to, Request: &request, Task: tn.taskID, NewTask: newTask, Claim: tn.claim}
-	if !e.reserveForwarded(tn) {
-		return errQueueBytes
-	}
-	err := e.coordinator.Forward(f, func(ctx context.Context, o coordination.Outcome, err error) {
-		e.releaseForwarded(tn)
-		switch {
-		case err != nil:
-			err = storeError("forward message", f.Task, err)
-		case o.Message != nil:
-			tn.decideWithAnswer(o.Message)
-		default:
-			tn.foundInLog = o.Found
-			err = e.followFrom(ctx, tn, o.Turn)
-			o.Unknown = true
-		}
-		if o.Unknown {
-			tn.releaseClaim = nil // the claim stays: it names the task in which other replicas find the message
-		}
-		if err != nil {
-			e.drop(tn, err)
-		}
-	})
-	if err != nil {
-		e.releaseForwarded(tn)
-	}
-	return err
-}
-
 // refuse refuses a message. ctx is the context of the request: if it has ended, the client
 // has disconnected, and refuse sets outcome.abandoned.
 func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {

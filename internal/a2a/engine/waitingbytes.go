@@ -52,17 +52,3 @@ func (e *Engine) reserveWaiting(tn *turn, alone int64) bool {
 }
 
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.add(tn, -tn.size) }
-
-// reserveForwarded does the same as reserveWaitingBytes for a message from or for another replica, until releaseForwarded. While no other
-// message waits, one with the largest body fits into twice Options.WaitingBytes (memoryshare). A longer one is not forwarded.
-func (e *Engine) reserveForwarded(tn *turn) bool {
-	tn.forwarded = e.reserveWaiting(tn, 2*e.options.WaitingBytes)
-	return tn.forwarded
-}
-
-func (e *Engine) releaseForwarded(tn *turn) {
-	if tn.forwarded {
-		tn.forwarded = false
-		e.releaseWaitingBytes(tn)
-	}
-}

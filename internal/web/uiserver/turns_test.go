@@ -118,7 +118,9 @@ func TestPagesThatNobodyReadsAreBounded(t *testing.T) {
 				const memory = 1 << 20
 				turns.memory.Set(memory)
 				var mu sync.Mutex
-				held, most, stalled := 0, 0, 0
+				held := 0
+				most := 0
+				stalled := 0
 				holds := func(bytes int) {
 					mu.Lock()
 					defer mu.Unlock()

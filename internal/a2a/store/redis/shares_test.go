@@ -69,7 +69,9 @@ func wantShares(t *testing.T, c *client.Client, prefix, when string) {
 func TestSumsOfSharesDoNotDriftWhenKeysExpire(t *testing.T) {
 	server := start(t)
 	o := server.options()
-	o.MaxBytes, o.MaxTasks, o.MaxPushes = 1<<20, 20, 20
+	o.MaxBytes = 1 << 20
+	o.MaxTasks = 20
+	o.MaxPushes = 20
 	c := connect(t, server)
 	s := open(t, o)
 	seed := uint64(time.Now().UnixNano())
