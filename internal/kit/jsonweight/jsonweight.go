@@ -123,12 +123,15 @@ func (c *Counter) Weight() int64 { return c.weight }
 func (c *Counter) Add(piece []byte) {
 	for _, b := range piece {
 		switch {
+		case b == '\n', b == '\r':
+			// JSON has no line end in a string, not even an escaped one: it is the end of text that is no JSON.
+			c.isQuoted = false
+			c.isEscaped = false
 		case c.isEscaped:
 			c.isEscaped = false
 		case c.isQuoted:
-			// JSON has no line end in a string: it is the end of text that is no JSON.
 			c.isEscaped = b == '\\'
-			c.isQuoted = b != '"' && b != '\n'
+			c.isQuoted = b != '"'
 		case b == '"':
 			c.isQuoted = true
 		case b == '{':
