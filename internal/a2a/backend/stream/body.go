@@ -47,9 +47,12 @@ type Body struct {
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
-	// reserved is true while memory is reserved: for size bytes of a buffer, and for decoded bytes of what Admit was called with since.
-	reserved      bool
-	size, decoded int64
+	// line is the size of the buffer for lines, joined that of the data of an event of several lines, and decoded what the texts weigh
+	// with which Admit was called since the last read, in bytes.
+	line, joined int
+	decoded      int64
+	// reserved is true while memory is reserved for them.
+	reserved bool
 	// read is the number of bytes that were read.
 	read int64
 	// pendingLines is the value of PendingLines.
@@ -159,20 +162,29 @@ func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 	return whole.Bytes(), whole.Len() <= limit, err
 }
 
-// reserve reserves memory for a buffer of size bytes and what is decoded of it. A size of at most
-// 64 KiB needs no memory, and releases what was reserved.
+// reserve reserves memory for a buffer of size bytes and what is decoded of it, and releases what was reserved for texts that were decoded.
 func (b *Body) reserve(size int) error {
-	if b.Reserve == nil || size <= maxPreallocated && !b.reserved {
-		b.decoded = 0
+	b.line = size
+	b.decoded = 0
+	return b.charge()
+}
+
+// charge reserves memory for all that the body holds. Buffers of at most 64 KiB and texts of freeWeight need none.
+func (b *Body) charge() error {
+	size := int64(max(b.line, b.joined))
+	if size <= maxPreallocated {
+		size = 0
+	}
+	needs := size > 0 || b.decoded > freeWeight
+	if b.Reserve == nil || !needs && !b.reserved {
 		return nil
 	}
-	b.reserved = size > maxPreallocated
-	b.size = 0
-	b.decoded = 0
-	if b.reserved {
-		b.size = int64(size)
+	b.reserved = needs
+	bytes := memoryshare.EventCost * size
+	if needs {
+		bytes += b.decoded
 	}
-	return b.Reserve(memoryshare.EventCost * b.size)
+	return b.Reserve(bytes)
 }
 
 // AtMost returns a Body.Reserve that reserves nothing, and fails for more than most bytes.
@@ -208,8 +220,7 @@ func (b *Body) Admit(text []byte) error {
 	if b.decoded <= freeWeight {
 		return nil
 	}
-	b.reserved = true
-	return b.Reserve(memoryshare.EventCost*b.size + b.decoded)
+	return b.charge()
 }
 
 // HasFraming reports whether the framing of the body distinguishes its end from a lost

@@ -153,6 +153,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		if cap(data) > largeSize {
 			data = nil // do not keep a large buffer while the stream is idle
 		}
+		b.joined = 0 // the memory is released after the read
 		return err
 	}
 	err := b.lines(func(number int, text []byte) error {
@@ -166,8 +167,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		switch string(name) {
 		case "data":
 		case "id":
-			b.LastEventID = append(b.LastEventID[:0], bytes.TrimPrefix(value, []byte(" "))...)
-			return nil
+			return b.setEventID(number, value)
 		case "", "event", "retry":
 			return nil
 		default:
@@ -182,11 +182,12 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		} else {
 			data = append(data, '\n')
 		}
-		data = append(data, value...)
-		if len(data) > b.limits.MaxEvent {
+		if len(data)+len(value) > b.limits.MaxEvent {
 			return b.TooLong(at)
 		}
-		return nil
+		grown, err := b.join(data, value)
+		data = grown
+		return err
 	}, flush, (&lineEnds{}).toLF)
 	if err == nil {
 		err = dispatch()
@@ -195,6 +196,34 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		err = flush()
 	}
 	return err
+}
+
+// join appends a line to the data of an event. It reserves memory for the data before they grow, because a server may send many short
+// lines and then be silent.
+func (b *Body) join(data, line []byte) ([]byte, error) {
+	need := len(data) + len(line) + 1
+	if need > cap(data) && need > largeSize {
+		size := need // an event of one line gets what it needs
+		if len(data) > 0 {
+			size = max(need, min(2*need, b.limits.MaxEvent+1))
+		}
+		b.joined = size
+		if err := b.charge(); err != nil {
+			return data, err
+		}
+		data = append(make([]byte, 0, size), data...)
+	}
+	return append(data, line...), nil
+}
+
+// setEventID sets LastEventID to the value of a field id.
+func (b *Body) setEventID(line int, value []byte) error {
+	value = bytes.TrimPrefix(value, []byte(" "))
+	if len(value) > maxEventID {
+		return backend.Failed(fmt.Sprintf("The id in line %d of the agent's answer exceeds %d bytes", line, maxEventID), nil)
+	}
+	b.LastEventID = append(b.LastEventID[:0], value...)
+	return nil
 }
 
 // field returns the name of a field and its value. The name is empty for a comment and for
@@ -206,6 +235,9 @@ func field(text []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(text, []byte(":"))
 	return name, value
 }
+
+// maxEventID bounds the id of an event, in bytes: a stream keeps it, and a header carries it to the server.
+const maxEventID = 1 << 10
 
 // The sizes of buffers, in bytes. Most streams are idle most of the time and hold their
 // buffer meanwhile, so a buffer is small as long as the reads are small.
