@@ -120,7 +120,7 @@ func dropCheckpoints(d *documents) {
 
 func (h *Handler) putWrites(c *call) (answer, error) {
 	var in writes
-	if _, err := h.decode(c, &in); err != nil {
+	if err := h.decodeList(c, &in); err != nil {
 		return answer{}, err
 	}
 	of, err := h.find(c.Request, "thread_id", in.ThreadID)

@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
@@ -124,8 +125,45 @@ func (h *Handler) reserve(c *call, bytes int64) error {
 	return nil
 }
 
-// decode reads the body of a request. The text is the body.
+// decode reads and decodes the body of a request. The text is the body.
 func (h *Handler) decode(c *call, to any) (text []byte, err error) {
+	text, err = h.body(c)
+	if err != nil {
+		return nil, err
+	}
+	return text, unmarshal(text, to)
+}
+
+// decodeList is like decode for a body with a list. It also reserves memory for the elements, of which each takes more than its text.
+func (h *Handler) decodeList(c *call, to any) error {
+	text, err := h.body(c)
+	if err != nil {
+		return err
+	}
+	weight := jsonweight.Of(text, freeWeight)
+	if most := h.options.Bodies.Largest() - 2*int64(len(text)); weight > most {
+		return refuse(statusTooLarge, "the elements of the request need %d KiB of memory, and %d KiB is the limit", weight>>10, most>>10)
+	}
+	if weight > freeWeight {
+		if err := h.reserve(c, weight); err != nil {
+			return err
+		}
+	}
+	return unmarshal(text, to)
+}
+
+// freeWeight is what the elements of a list may weigh without a reservation, in bytes.
+const freeWeight = 64 << 10
+
+func unmarshal(text []byte, to any) error {
+	if err := json.Unmarshal(text, to); err != nil {
+		return refuse(http.StatusBadRequest, "the request is not valid: %v", err)
+	}
+	return nil
+}
+
+// body reads the body of a request.
+func (h *Handler) body(c *call) (text []byte, err error) {
 	most := min(maxBody, h.options.Bodies.Largest()/2)
 	size := c.ContentLength
 	if size < 0 {
@@ -144,9 +182,6 @@ func (h *Handler) decode(c *call, to any) (text []byte, err error) {
 	}
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the request is incomplete")
-	}
-	if err := json.Unmarshal(text, to); err != nil {
-		return nil, refuse(http.StatusBadRequest, "the request is not valid: %v", err)
 	}
 	return text, nil
 }

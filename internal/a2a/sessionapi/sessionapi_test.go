@@ -323,6 +323,17 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestEmptyWrites checks that memory is reserved for writes that take more than their text.
+func TestEmptyWrites(t *testing.T) {
+	f := open(t, memory.New(memory.Options{}))
+	defer f.begin("")()
+	body := func(count int) string {
+		return `{"thread_id":"c1","checkpoint_id":"1","task_id":"1","writes":[` + strings.Repeat(`{},`, count-1) + `{}]}`
+	}
+	f.refused(statusTooLarge, "of memory", "POST", "/api/langgraph/checkpoints/writes", body(1_000_000))
+	f.data("POST", "/api/langgraph/checkpoints/writes", body(1000), nil)
+}
+
 // 50 MB of checkpoints, in one request and in many, are bounded.
 func TestBounds(t *testing.T) {
 	f := open(t, memory.New(memory.Options{}))
