@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
+	"github.com/a2a-operator/a2a-operator/internal/kit/mcprecovery"
 )
 
 const (
@@ -108,6 +109,7 @@ func (h *Handler) open() *server {
 	sdk := mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities, GetSessionID: s.sessions.nextID,
 	})
+	sdk.AddReceivingMiddleware(mcprecovery.Handler)
 	if err := t.addTo(sdk); err != nil {
 		h.options.Log.Error("tasks of MCP not offered", "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -117,6 +118,17 @@ func TestBadAnswersHarmTheirOwnCallOnly(t *testing.T) {
 			_, _ = io.WriteString(w, "<html>")
 		},
 		"refuses": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		// The MCP library panics for the following.
+		"asks for null": func(w http.ResponseWriter, r *http.Request) {
+			var request struct{ ID json.RawMessage }
+			_ = json.NewDecoder(r.Body).Decode(&request)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"resultType":"input_required","inputRequests":{"a":null},"requestState":"s"}}`, request.ID)
+		},
+		"asks without parameters":     sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}`),
+		"asks with null":              sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":null}`),
+		"completes nothing":           sends(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`),
+		"reports progress of nothing": sends(`{"jsonrpc":"2.0","method":"notifications/progress","params":null}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of them wait
@@ -162,6 +174,14 @@ func TestBadAnswersHarmTheirOwnCallOnly(t *testing.T) {
 			t.Errorf("the target of the redirect was called %d times", n)
 		}
 	})
+}
+
+// sends returns a server that sends one message in place of an answer.
+func sends(message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: "+message+"\n\n")
+	}
 }
 
 // endSessions ends the sessions that no client has ended.

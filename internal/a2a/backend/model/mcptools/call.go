@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/delegation"
+	"github.com/a2a-operator/a2a-operator/internal/kit/mcprecovery"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 )
 
@@ -35,7 +36,8 @@ func (s *Server) Call(ctx context.Context, c *model.Call, progress func(string))
 }
 
 // call calls a tool in the session of s.
-func (s *Server) call(ctx context.Context, c *model.Call, progress func(string)) (*model.Result, error) {
+func (s *Server) call(ctx context.Context, c *model.Call, progress func(string)) (result *model.Result, err error) {
+	defer mcprecovery.Recover(&err)
 	memory := &answerMemory{budget: s.options.Memory}
 	if c.Turn != nil {
 		memory.principal = c.Turn.AccountingPrincipal

@@ -26,6 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/mcprecovery"
 )
 
 // Options configure the tools of a server.
@@ -142,6 +143,7 @@ func newServer(o Options, transport http.RoundTripper) *Server {
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { s.forgetTools() },
 		ProgressNotificationHandler: s.onProgress,
 	})
+	s.client.AddReceivingMiddleware(mcprecovery.Handler)
 	return s
 }
 
@@ -231,7 +233,8 @@ func (s *Server) Tools(ctx context.Context, _ *backend.Turn) ([]*model.Tool, err
 	return nil, backend.Interrupted("The MCP server "+s.options.URL+" is not available, and the agent requires it", err)
 }
 
-func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
+func (s *Server) list(ctx context.Context) (tools []*model.Tool, err error) {
+	defer mcprecovery.Recover(&err)
 	ctx, cancel := context.WithTimeout(ctx, s.options.ConnectTimeout)
 	defer cancel()
 	session, err := s.connect(ctx)
@@ -245,7 +248,7 @@ func (s *Server) list(ctx context.Context) ([]*model.Tool, error) {
 	}
 	defer func() { <-s.listing }()
 	s.mu.Lock()
-	tools := s.tools
+	tools = s.tools
 	s.mu.Unlock()
 	if tools != nil {
 		return tools, nil
