@@ -55,7 +55,7 @@ type Budget struct {
 	largeTotal int64
 	// large and small are the bytes that each principal holds.
 	large, small map[a2a.AccountingPrincipal]int64
-	// freed is closed, and replaced, when bytes are released while requests wait.
+	// freed is made by a request that waits, and closed when bytes are released.
 	freed chan struct{}
 	// transfers are those that the budget may stop. slow has the principals whose transfers it has stopped, until when they come last, and
 	// prompt is the number of requests of others that wait for large reservations. now is the clock of the last transfer.
@@ -74,7 +74,6 @@ func NewBudget(bytes int64, timeout time.Duration) *Budget {
 		large:   map[a2a.AccountingPrincipal]int64{},
 		small:   map[a2a.AccountingPrincipal]int64{},
 		waiters: map[a2a.AccountingPrincipal]int64{},
-		freed:   make(chan struct{}),
 
 		transfers: map[*Transfer]struct{}{},
 		slow:      map[a2a.AccountingPrincipal]time.Time{},
@@ -156,8 +155,10 @@ func (r *Reservation) Release() {
 	r.class = classUncounted
 	if b.waiting.Load() > 0 {
 		b.mu.Lock()
-		close(b.freed)
-		b.freed = make(chan struct{})
+		if b.freed != nil {
+			close(b.freed)
+			b.freed = nil
+		}
 		b.mu.Unlock()
 	}
 }
@@ -309,6 +310,9 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 	}
 	for {
 		b.mu.Lock()
+		if b.freed == nil {
+			b.freed = make(chan struct{})
+		}
 		freed := b.freed
 		b.mu.Unlock()
 		// freed was read before this call of tryGrow, so no release is missed: an earlier

@@ -56,6 +56,8 @@ type delivery struct {
 	// for none. memoryWaitSince is the time since which the delivery waits for them, or zero.
 	needs           int
 	memoryWaitSince time.Time
+	// queues is true if the next step waits in the budgets. warned is true if the log says how long the delivery has waited.
+	queues, warned bool
 	// charge is the memory of the notification. It is held while a step runs, and while the
 	// delivery waits for a slot at the front of the queue (awaitSlot). passed is true if the
 	// delivery passed a slot on because it had no memory.

@@ -52,6 +52,10 @@ type Pushes struct {
 	// awaiting are the deliveries that wait for memory, and some that were dropped meanwhile.
 	// While awaiting is not empty, a timer runs that will call pollMemory.
 	awaiting []*delivery
+	// lastTurn is the share of the delivery that had the last turn to wait in the budgets, and nextTurn the time of the
+	// next turn.
+	lastTurn string
+	nextTurn time.Time
 	// busy counts the deliveries in the states waiting, awaitingMemory, ready and running.
 	busy int
 	// running counts the workers, and inFlight the deliveries that they run.
@@ -167,9 +171,13 @@ const (
 	takeoverInterval = time.Minute
 	// maxDelay bounds the delay of retries (Options.FirstDelay).
 	maxDelay = 5 * time.Minute
-	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll
+	// memoryPoll is the time between two attempts to reserve memory. Deliveries poll
 	// and do not wait in the budget, so that requests of clients, which wait there, come first.
 	memoryPoll = 100 * time.Millisecond
+	// pollFor is how long a delivery polls only. Then it also has turns to wait as a request of a client does, because such requests may
+	// wait at any time. logAfter is the time after which the log names a delivery that waits.
+	pollFor  = 10 * time.Second
+	logAfter = time.Minute
 	// retryFor bounds the retries of one notification, from the time at which it was first
 	// ready to be sent.
 	retryFor = 30 * time.Minute

@@ -202,6 +202,7 @@ func (p *Pushes) pollMemory() {
 	defer p.mu.Unlock()
 	all := p.awaiting
 	p.awaiting = nil
+	p.giveTurn(all)
 	for _, d := range all {
 		if d.state == awaitingMemory {
 			p.enqueue(d)

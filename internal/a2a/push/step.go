@@ -31,13 +31,16 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 // sendNext does the work of step. When it returns, the delivery may still hold memory
 // (delivery.charge), which step releases.
 func (p *Pushes) sendNext(d *delivery, batch *[]*a2a.Record) nextStep {
-	d.endMemoryWait(p.options.Now())
-	if !p.reserve(d, &d.charge) { // without room, the step reads nothing
+	queues := p.takeTurn(d)
+	if !p.reserve(d, &d.charge, queues) { // without room, the step reads nothing
 		return p.beginMemoryWait(d)
 	}
 	reader := p.options.Loads.Reader(d.Task.Owner)
 	defer reader.Release()
-	n, next := p.nextNotification(reader.InPromptly(d.ctx), d, batch)
+	n, next := p.nextNotification(forRead(d, reader, queues), d, batch)
+	if next.action != waitForMemory {
+		d.endMemoryWait(p.options.Now())
+	}
 	if n == nil {
 		return next
 	}
