@@ -190,7 +190,7 @@ func TestClaimsFollowEvents(t *testing.T) {
 				want = append(want, key.Name)
 			}
 		}
-		for _, request := range mapping.ofClaims(t.Context(), step.event) {
+		for _, request := range expand(t, mapping, mapping.ofClaims(t.Context(), step.event)) {
 			got = append(got, request.Name)
 		}
 		slices.Sort(want)

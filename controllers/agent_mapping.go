@@ -54,30 +54,14 @@ func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
 
 // ofAccount maps a ServiceAccount to its Agent, and to the Agents whose templates name it.
 func (m agentMapping) ofAccount(ctx context.Context, account client.Object) []reconcile.Request {
-	named := m.agents(ctx, every, client.InNamespace(account.GetNamespace()), client.MatchingFields{agentsByAccount: account.GetName()})
-	return append(named, m.ofChild(sameName)(ctx, account)...)
+	return append(m.ofChild(sameName)(ctx, account), fanOut(kindAccount, account.GetNamespace(), account.GetName())...)
 }
 
 // ofConfigMap maps a ConfigMap to its Agent, and to the Agents whose skills have files of it or whose model has its instructions
 // in it.
 func (m agentMapping) ofConfigMap(ctx context.Context, configMap client.Object) []reconcile.Request {
 	requests := m.ofChild(func(name string) string { return cmp.Or(names.AgentOfConfigMap(name), names.AgentOfSkillFiles(name)) })(ctx, configMap)
-	named := []client.ListOption{client.InNamespace(configMap.GetNamespace()), client.MatchingFields{byConfigMap: configMap.GetName()}}
-	requests = append(requests, m.agents(ctx, every, named...)...)
-	skills := &a2av1alpha1.AgentSkillList{}
-	if err := m.cache.List(ctx, skills, append(named, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
-	}
-	asking := sets.New(requests...)
-	for i := range skills.Items {
-		asking.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.GetNamespace(), skills.Items[i].Name)})...)
-	}
-	if len(skills.Items) > 0 {
-		// The reconciles find out which of these Agents select one of the skills: the informer calls ofConfigMap for the ConfigMaps of all
-		// tenants in turn, and one may have many skills and many Agents.
-		asking.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.GetNamespace(), anySkill)})...)
-	}
-	return asking.UnsortedList()
+	return append(requests, fanOut(kindConfigMap, configMap.GetNamespace(), configMap.GetName())...)
 }
 
 // ofPod maps a pod to the Agent that the pod's label names.
@@ -89,32 +73,15 @@ func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Requ
 	return request(pod.GetNamespace(), name)
 }
 
-// ofSkill maps an AgentSkill to the Agents that refer to it or select it, whether they may use
-// it or not. For an update event, controller-runtime calls it with the old and the new object.
-func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconcile.Request {
-	refers := func(agent *a2av1alpha1.Agent) bool { return agentskill.AsksFor(agent, skill) }
-	return append(
-		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
-		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
-}
-
-// ofNamespace maps a Namespace to those of its Agents that depend on the labels of the
-// Namespace: Agents that refer to skills of other namespaces, and Agents with an exposure.
-// AgentSkills, Gateways and rules of exposure may admit namespaces by label.
-func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	depends := func(agent *a2av1alpha1.Agent) bool {
-		return agentskill.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+// ofObject returns a function that maps an object to a fan-out.
+func ofObject(kind string) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []reconcile.Request {
+		return fanOut(kind, obj.GetNamespace(), obj.GetName())
 	}
-	return m.agents(ctx, depends, client.InNamespace(namespace.GetName()))
 }
 
-// ofGateway maps a Gateway to the Agents that refer to it.
-func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []reconcile.Request {
-	return m.agents(ctx, every, client.MatchingFields{agentsByGateway: client.ObjectKeyFromObject(gateway).String()})
-}
-
-// competitorsOf updates the claims of an Agent in the index. It maps the Agent to all Agents at the
-// addresses whose oldest claim has changed by this update.
+// competitorsOf updates the claims of an Agent in the index. It maps the Agent to the addresses whose oldest claim has changed by this
+// update.
 func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(obj)
 	if agent, ok := obj.(*a2av1alpha1.Agent); ok && agent.Spec.Exposure == nil && !m.claims.has(key) {
@@ -123,7 +90,7 @@ func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []re
 	return m.ofClaims(ctx, key)
 }
 
-// ofRoute maps a route to its Agent and to the Agent's competitors, because after a change of the
+// ofRoute maps a route to its Agent and to the addresses of the Agent's competitors, because after a change of the
 // route, a Gateway may route the Agent's addresses to a competitor.
 func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
 	requests := m.ofChild(sameName)(ctx, route)
@@ -133,9 +100,8 @@ func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconc
 	return requests
 }
 
-// ofClaims updates the claims of an Agent in the index, and returns requests for all Agents at the
-// addresses whose oldest claim has changed. If the update fails, it logs the error and returns no
-// requests.
+// ofClaims updates the claims of an Agent in the index, and returns fan-outs for the addresses whose oldest claim has changed. If the update
+// fails, it logs the error and returns no requests.
 func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) []reconcile.Request {
 	changed, err := m.claims.refresh(ctx, agent)
 	if err != nil {
@@ -143,9 +109,71 @@ func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) 
 	}
 	var requests []reconcile.Request
 	for _, key := range keysOf(changed) {
-		requests = append(requests, m.agents(ctx, every, client.MatchingFields{agentsByAddress: key})...)
+		requests = append(requests, fanOut(kindAddress, agent.Namespace, key)...)
 	}
 	return requests
+}
+
+// The kinds of fan-outs of the controller of Agents.
+const (
+	kindAccount   = "serviceaccount"
+	kindAddress   = "address"
+	kindConfigMap = "configmap"
+	kindGateway   = "gateway"
+	kindNamespace = "namespace"
+	kindSkill     = "skill"
+)
+
+// fanOuts returns the fan-outs of the controller of Agents.
+func (m agentMapping) fanOuts() *fanOuts {
+	return &fanOuts{dependents: map[string]func(context.Context, types.NamespacedName) []reconcile.Request{
+		kindAccount: func(ctx context.Context, account types.NamespacedName) []reconcile.Request {
+			return m.agents(ctx, every, client.InNamespace(account.Namespace), client.MatchingFields{agentsByAccount: account.Name})
+		},
+		kindAddress: func(ctx context.Context, address types.NamespacedName) []reconcile.Request {
+			return m.agents(ctx, every, client.MatchingFields{agentsByAddress: address.Name})
+		},
+		kindConfigMap: m.usingConfigMap,
+		kindGateway: func(ctx context.Context, gateway types.NamespacedName) []reconcile.Request {
+			return m.agents(ctx, every, client.MatchingFields{agentsByGateway: gateway.String()})
+		},
+		kindNamespace: m.dependingOnNamespace,
+		kindSkill:     m.usingSkill,
+	}}
+}
+
+// usingConfigMap returns requests for the Agents whose skills have files of a ConfigMap or whose model has its instructions in it.
+func (m agentMapping) usingConfigMap(ctx context.Context, configMap types.NamespacedName) []reconcile.Request {
+	named := []client.ListOption{client.InNamespace(configMap.Namespace), client.MatchingFields{byConfigMap: configMap.Name}}
+	using := sets.New(m.agents(ctx, every, named...)...)
+	skills := &a2av1alpha1.AgentSkillList{}
+	if err := m.cache.List(ctx, skills, append(named, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
+	}
+	for i := range skills.Items {
+		using.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.Namespace, skills.Items[i].Name)})...)
+	}
+	if len(skills.Items) > 0 {
+		using.Insert(m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(configMap.Namespace, anySkill)})...)
+	}
+	return using.UnsortedList()
+}
+
+// usingSkill returns requests for the Agents that refer to an AgentSkill, whether they may use it or not, and for all that select
+// skills in its namespace: an AgentSkill that has just lost a label was selected by its old labels.
+func (m agentMapping) usingSkill(ctx context.Context, skill types.NamespacedName) []reconcile.Request {
+	return append(
+		m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(skill.Namespace, skill.Name)}),
+		m.agents(ctx, every, client.MatchingFields{agentsBySkill: skillKey(skill.Namespace, anySkill)})...)
+}
+
+// dependingOnNamespace returns requests for those Agents of a Namespace that depend on its labels: Agents that refer to skills of other
+// namespaces, and Agents with an exposure. AgentSkills, Gateways and rules of exposure may admit namespaces by label.
+func (m agentMapping) dependingOnNamespace(ctx context.Context, namespace types.NamespacedName) []reconcile.Request {
+	depends := func(agent *a2av1alpha1.Agent) bool {
+		return agentskill.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+	}
+	return m.agents(ctx, depends, client.InNamespace(namespace.Name))
 }
 
 // exposed returns requests for the Agents with spec.exposure.

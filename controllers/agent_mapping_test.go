@@ -6,22 +6,25 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // TestAConfigMapOfManySkills edits a ConfigMap with the files of many skills, which many Agents select. The informer handles the ConfigMaps of all
-// tenants one after the other, so the work must not be the product of skills and Agents.
+// tenants one after the other, so the handler must list nothing, and the work of the fan-out must not be the product of skills and Agents.
 func TestAConfigMapOfManySkills(t *testing.T) {
 	const skills, agents = 100, 50
 	scheme := runtime.NewScheme()
@@ -54,7 +57,12 @@ func TestAConfigMapOfManySkills(t *testing.T) {
 	}
 	securitypage.Attempts(t, "T-STORM", agents)
 	mapping := agentMapping{cache: builder.Build()}
-	requests := mapping.ofConfigMap(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "files"}})
+	files := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "files"}}
+	handled := mapping.ofConfigMap(t.Context(), files)
+	if want := fanOut(kindConfigMap, "team", "files"); lists > 0 || !slices.Equal(handled, want) {
+		t.Errorf("the handler lists %d times, and enqueues %v, want %v", lists, handled, want)
+	}
+	requests := expand(t, mapping, handled)
 	got := sets.New[string]()
 	for _, each := range requests {
 		got.Insert(each.Name)
@@ -65,4 +73,28 @@ func TestAConfigMapOfManySkills(t *testing.T) {
 	if most := skills + 3; lists > most {
 		t.Errorf("%d lists, want at most %d", lists, most)
 	}
+}
+
+// expand returns the requests that a controller reconciles after it has reconciled all fan-outs.
+func expand(t *testing.T, mapping agentMapping, requests []reconcile.Request) []reconcile.Request {
+	t.Helper()
+	f := mapping.fanOuts()
+	queue := f.newQueue(2)("", workqueue.DefaultTypedItemBasedRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	var reconciled []reconcile.Request
+	reconciler := f.reconciler(reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+		reconciled = append(reconciled, r)
+		return reconcile.Result{}, nil
+	}))
+	for _, each := range requests {
+		queue.Add(each)
+	}
+	for queue.Len() > 0 {
+		next, _ := queue.Get()
+		if _, err := reconciler.Reconcile(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		queue.Done(next)
+	}
+	return reconciled
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/operator/exposure"
-	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
@@ -77,6 +76,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	if err != nil {
 		return fmt.Errorf("add overdue Agents: %w", err)
 	}
+	fanOuts := mapping.fanOuts()
 	child := handler.EnqueueRequestsFromMapFunc(mapping.ofChild(sameName))
 	// The watch of Agents has no predicate: the event of a status write must start a reconcile,
 	// because the status may have been computed from an older Agent.
@@ -87,18 +87,18 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, child).
 		Watches(&corev1.Service{}, child).
-		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(mapping.ofAccount)).
+		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(mapping.ofAccount), builder.WithPredicates(notInitial)).
 		Watches(&networkingv1.NetworkPolicy{}, child).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, child).
 		Watches(&policyv1.PodDisruptionBudget{}, child).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofConfigMap)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofConfigMap), builder.WithPredicates(notInitial)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(mapping.ofPod)).
 		// The predicates ignore changes of a skill's status: it changes with each Agent that
 		// starts or stops using the skill, and no other Agent depends on it.
-		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(mapping.ofSkill),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, observedChanged))).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(mapping.ofNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{}, watchedNamespaces(r.config.Gather.Namespaces).only())).
+		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(ofObject(kindSkill)),
+			builder.WithPredicates(notInitial, predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, observedChanged))).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofObject(kindNamespace)),
+			builder.WithPredicates(notInitial, predicate.LabelChangedPredicate{}, watchedNamespaces(r.config.Gather.Namespaces).only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*state.Issuer](mapping.all)),
@@ -116,7 +116,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			}))).
 		WatchesRawSource(watches.Optional.Source(crdwatch.Handlers{
 			Objects: map[schema.GroupResource]handler.MapFunc{
-				gather.Gateways:   mapping.ofGateway,
+				gather.Gateways:   ofObject(kindGateway),
 				gather.HTTPRoutes: mapping.ofRoute,
 				gather.GRPCRoutes: mapping.ofRoute,
 			},
@@ -124,7 +124,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
-			NewQueue:                fairqueue.New(watches.MaxConcurrentReconciles),
+			NewQueue:                fanOuts.newQueue(watches.MaxConcurrentReconciles),
 			ReconciliationTimeout:   reconcileTimeout,
 			EnableWarmup:            new(true),
 		})
@@ -134,7 +134,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			tried:  keys.Tried(),
 		})
 	}
-	if err := agents.Complete(watches.Tracer.Reconciler("Agent", reconcile.Func(r.ReconcileRequest), r.config.Clock.Now)); err != nil {
+	if err := agents.Complete(fanOuts.reconciler(watches.Tracer.Reconciler("Agent", reconcile.Func(r.ReconcileRequest), r.config.Clock.Now))); err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -27,7 +28,6 @@ import (
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/operator/agentskill"
 	"github.com/a2a-operator/a2a-operator/internal/operator/apply"
-	"github.com/a2a-operator/a2a-operator/internal/operator/fairqueue"
 	"github.com/a2a-operator/a2a-operator/internal/operator/gather"
 	"github.com/a2a-operator/a2a-operator/internal/operator/installedcrds"
 	"github.com/a2a-operator/a2a-operator/internal/operator/memo"
@@ -211,37 +211,55 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 // of its reconciles; nil for none. Call AgentReconciler.SetupWithManager first: it adds the
 // index of Agents by skill.
 func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, schemas *installedcrds.Source, tracer *reconciletrace.Tracer) error {
+	fanOuts := &fanOuts{dependents: map[string]func(context.Context, types.NamespacedName) []reconcile.Request{
+		kindNamespace: r.skillsOfNamespace,
+		kindSkill:     r.skillsIn,
+	}}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("a2a-agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
 		// For an update, controller-runtime maps the old and the new Agent, so a skill to
-		// which the Agent no longer refers is counted again, too. The predicate ignores
-		// changes of an Agent's status, because no AgentSkill depends on it.
-		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
+		// which the Agent no longer refers is counted again, too.
+		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent), builder.WithPredicates(notInitial, usesChanged)).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofObject(kindNamespace)),
+			builder.WithPredicates(notInitial, predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(schemas.AgentSkillChanges(), enqueueAllAgents[*state.Schemas](r.all)),
 			tried:  schemas.Tried(),
 		}).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: skillWorkers,
-			NewQueue:                fairqueue.New(skillWorkers),
+			NewQueue:                fanOuts.newQueue(skillWorkers),
 			ReconciliationTimeout:   reconcileTimeout,
 			EnableWarmup:            new(true),
 		}).
-		Complete(tracer.Reconciler("AgentSkill", reconcile.AsReconciler(mgr.GetClient(), r), r.clock.Now))
+		Complete(fanOuts.reconciler(tracer.Reconciler("AgentSkill", reconcile.AsReconciler(mgr.GetClient(), r), r.clock.Now)))
 	if err != nil {
 		return fmt.Errorf("build controller of AgentSkills: %w", err)
 	}
 	return nil
 }
 
+// usesChanged accepts an update of an Agent that may change which AgentSkills the Agent uses.
+var usesChanged = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+	before, _ := update.ObjectOld.(*a2av1alpha1.Agent)
+	after, ok := update.ObjectNew.(*a2av1alpha1.Agent)
+	return ok && (before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(before.Spec.SkillRefs, after.Spec.SkillRefs) ||
+		!equality.Semantic.DeepEqual(before.Spec.SkillSelector, after.Spec.SkillSelector))
+}}
+
 // all maps to all AgentSkills.
-func (r *AgentSkillReconciler) all(ctx context.Context) []reconcile.Request {
+func (r *AgentSkillReconciler) all(ctx context.Context) []reconcile.Request { return r.skills(ctx) }
+
+// skillsIn returns requests for the AgentSkills of a namespace.
+func (r *AgentSkillReconciler) skillsIn(ctx context.Context, in types.NamespacedName) []reconcile.Request {
+	return r.skills(ctx, client.InNamespace(in.Namespace))
+}
+
+func (r *AgentSkillReconciler) skills(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &a2av1alpha1.AgentSkillList{}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
 		return nil
 	}
@@ -252,8 +270,8 @@ func (r *AgentSkillReconciler) all(ctx context.Context) []reconcile.Request {
 	return requests
 }
 
-// skillsOfAgent maps an Agent to the skills to which it refers, by name or selector.
-func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Object) []reconcile.Request {
+// skillsOfAgent maps an Agent to the skills to which it refers. If the Agent selects skills, the skills of its namespace are counted again.
+func (r *AgentSkillReconciler) skillsOfAgent(_ context.Context, obj client.Object) []reconcile.Request {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
 		return nil
@@ -264,27 +282,17 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 			requests = append(requests, reconcile.Request{NamespacedName: target})
 		}
 	}
-	if agent.Spec.SkillSelector == nil {
-		return requests
-	}
-	list := &a2av1alpha1.AgentSkillList{}
-	if err := r.client.List(ctx, list, client.InNamespace(agent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
-		return requests
-	}
-	for i := range list.Items {
-		if agentskill.AsksFor(agent, &list.Items[i]) {
-			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
-		}
+	if agent.Spec.SkillSelector != nil {
+		requests = append(requests, fanOut(kindSkill, agent.Namespace, "")...)
 	}
 	return requests
 }
 
-// skillsOfNamespace maps a Namespace to the skills of other namespaces to which the Agents of the
+// skillsOfNamespace returns requests for the skills of other namespaces to which the Agents of a
 // Namespace refer. Such a skill may admit these Agents by the labels of their Namespace.
-func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace types.NamespacedName) []reconcile.Request {
 	list := &a2av1alpha1.AgentList{}
-	if err := r.client.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(namespace.Name), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing Agents failed")
 		return nil
 	}
