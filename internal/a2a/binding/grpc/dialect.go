@@ -25,7 +25,7 @@ type dialect struct {
 	codec *protobuf.Version
 	// decodeSend, decodeGet and appendEvent are methods of codec. They are bound here once,
 	// because binding a method value for each message or event would allocate memory.
-	decodeSend  func([]byte) (*a2a.SendRequest, error)
+	decodeSend  func(text []byte, maxJSON int) (*a2a.SendRequest, error)
 	decodeGet   func([]byte) (*a2a.GetRequest, error)
 	appendEvent func([]byte, *a2a.Event) []byte
 	// decodeCard decodes a request for the extended card. In 0.3, the request has no fields.
@@ -51,7 +51,7 @@ var dialectV03 = &dialect{
 	cardMessage:     "a2a.v1.AgentCard",
 	decodeCard:      func([]byte) (string, error) { return "", nil },
 	codec:           protobuf.V03,
-	decodeSend:      protobuf.V03.DecodeSend,
+	decodeSend:      protobuf.V03.DecodeSendWithin,
 	decodeGet:       protobuf.V03.DecodeGet,
 	appendEvent:     protobuf.V03.AppendEvent,
 	versions:        []version.Version{{}, version.V02, version.V03},
@@ -68,7 +68,7 @@ var dialectV10 = &dialect{
 	cardMessage:     "lf.a2a.v1.AgentCard",
 	decodeCard:      protobuf.V10.DecodeExtendedCard,
 	codec:           protobuf.V10,
-	decodeSend:      protobuf.V10.DecodeSend,
+	decodeSend:      protobuf.V10.DecodeSendWithin,
 	decodeGet:       protobuf.V10.DecodeGet,
 	appendEvent:     protobuf.V10.AppendEvent,
 	versions:        []version.Version{version.V10},

@@ -20,7 +20,9 @@ func (h *Handler) send(c *call) error {
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
-	req, err := request(h, c, c.dialect.decodeSend)
+	// In JSON, a file has a third more bytes. Turns are counted by the size in JSON.
+	maxJSON := int(h.Limits.MaxBody() / 3 * 4)
+	req, err := request(h, c, func(text []byte) (*a2a.SendRequest, error) { return c.dialect.decodeSend(text, maxJSON) })
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,9 @@ func (r *Reader) Object() a2a.Object {
 		return nil
 	}
 	r.setMaxJSON()
-	return a2a.Object(r.appendStruct(nil, r.bytes, 1))
+	object := r.appendStruct(nil, r.bytes, 1)
+	r.spend(len(object))
+	return a2a.Object(object)
 }
 
 // Value reads a Value and returns it as JSON.
@@ -61,7 +63,9 @@ func (r *Reader) Value() a2a.Value {
 		return nil
 	}
 	r.setMaxJSON()
-	return a2a.Value(r.appendValue(nil, r.bytes, 0))
+	value := r.appendValue(nil, r.bytes, 0)
+	r.spend(len(value))
+	return a2a.Value(value)
 }
 
 // maxGrowth is the largest ratio of the length of a field in JSON to its length in
@@ -75,6 +79,9 @@ func (r *Reader) setMaxJSON() { r.maxJSON = maxGrowth*len(r.bytes) + 1<<10 }
 func (r *Reader) fits(n int) bool {
 	if n > r.maxJSON {
 		r.Fail("is more than three times as long in JSON as in protobuf")
+	}
+	if n > r.left {
+		return r.spend(n)
 	}
 	return r.err == nil
 }

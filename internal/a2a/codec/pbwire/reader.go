@@ -15,7 +15,9 @@
 package pbwire
 
 import (
+	"encoding/base64"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +89,8 @@ type Reader struct {
 	// the JSON of the field that is read.
 	names   jsonread.NameList
 	maxJSON int
+	// left is what remains of the bound of Bound.
+	left int
 }
 
 // step is one level of the path to the current field. index is -1 for a singular field.
@@ -97,7 +101,20 @@ type step struct {
 
 // New returns a reader of one message. The caller must not change text while the
 // reader is in use.
-func New(text []byte) *Reader { return &Reader{bytes: text} }
+func New(text []byte) *Reader { return &Reader{bytes: text, left: math.MaxInt} }
+
+// Bound bounds what the reader reads: all strings, bytes and values together have at most a number of bytes in JSON. An error has
+// ReasonTooLarge.
+func (r *Reader) Bound(bytes int) { r.left = bytes }
+
+// spend reports whether n more bytes of JSON are within the bound. If not, spend fails.
+func (r *Reader) spend(n int) bool {
+	if n > r.left && r.err == nil {
+		r.err = &a2a.Error{Reason: a2a.ReasonTooLarge, Message: "Message is too large in JSON, in which a control character has 6 bytes"}
+	}
+	r.left -= n
+	return r.err == nil
+}
 
 // Err returns the first error. Its reason is ReasonParse if the bytes are not
 // protobuf, and ReasonInvalidParams if a field is invalid.
@@ -231,6 +248,9 @@ func (r *Reader) String() string {
 		r.Fail("is not valid UTF-8")
 		return ""
 	}
+	if !r.spend(quotedLength(r.bytes)) {
+		return ""
+	}
 	return string(r.bytes)
 }
 
@@ -248,7 +268,12 @@ func (r *Reader) Append(all []string, limit int) []string {
 }
 
 // Raw returns a copy of a bytes field. It is not nil.
-func (r *Reader) Raw() []byte { return append([]byte{}, r.bytes...) }
+func (r *Reader) Raw() []byte {
+	if !r.spend(base64.StdEncoding.EncodedLen(len(r.bytes))) {
+		return []byte{}
+	}
+	return append([]byte{}, r.bytes...)
+}
 
 // View returns a bytes field without a copy. The caller must not change it.
 func (r *Reader) View() []byte { return r.bytes }

@@ -3,12 +3,22 @@
 
 package protobuf
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"math"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
 
 // DecodeSend reads a SendMessageRequest. The message must have an id, which the
 // proto requires.
 func (v *Version) DecodeSend(text []byte) (*a2a.SendRequest, error) {
+	return v.DecodeSendWithin(text, math.MaxInt)
+}
+
+// DecodeSendWithin does the same as DecodeSend for a request of at most a number of bytes in JSON.
+func (v *Version) DecodeSendWithin(text []byte, maxJSON int) (*a2a.SendRequest, error) {
 	d := v.decoder(text)
+	d.Bound(maxJSON)
 	s := &a2a.SendRequest{}
 	for f := range d.Fields(v.send) {
 		switch f {
