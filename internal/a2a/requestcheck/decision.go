@@ -106,7 +106,7 @@ func (h *Handler) prepareDecision(ctx context.Context, method a2a.Method, r *a2a
 	}
 	*r = a2a.SendRequest{
 		Owner: g.owner, AccountingPrincipal: principal, Message: message, Dialect: r.Dialect,
-		HistoryLength: new(0), ReturnImmediately: true, Tenant: r.Tenant, Trace: r.Trace,
+		HistoryLength: new(0), ReturnImmediately: true, Tenant: r.Tenant, Trace: r.Trace, Counted: r.Counted,
 	}
 	return true, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// asking is a handler whose tasks wait for a decision. It keeps the messages.
+// asking is a handler whose tasks wait for a decision. It keeps the messages, and has counted their memory.
 type asking struct {
 	a2a.Handler
 	sent []*a2a.Message
@@ -28,6 +28,7 @@ func (*asking) Get(context.Context, *a2a.GetRequest) (*a2a.Task, error) {
 
 func (h *asking) Send(_ context.Context, r *a2a.SendRequest) (a2a.Event, error) {
 	h.sent = append(h.sent, r.Message)
+	r.Counted()
 	return a2a.Event{}, nil
 }
 
@@ -56,9 +57,10 @@ func TestDecisionNamesThePersonAndTheAgent(t *testing.T) {
 			ID: "m", TaskID: "t", Extensions: []string{approval.Extension},
 			Metadata: a2a.Object(`{"` + approval.Extension + `":{"type":"` + approval.TypeDecisions + `"}}`),
 		}
-		_, err := h.Send(auth.WithCaller(t.Context(), caller), &a2a.SendRequest{Owner: caller.Owner, Message: decision})
-		if err != nil {
-			t.Fatal(err)
+		counted := 0
+		_, err := h.Send(auth.WithCaller(t.Context(), caller), &a2a.SendRequest{Owner: caller.Owner, Message: decision, Counted: func() { counted++ }})
+		if err != nil || counted != 1 {
+			t.Fatalf("the memory of the message is counted %d times: %v", counted, err)
 		}
 		got := tasks.sent[len(tasks.sent)-1]
 		by := approval.DecidedBy(got)
