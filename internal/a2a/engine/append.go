@@ -160,7 +160,7 @@ func (t *task) applied(ctx context.Context, events []a2a.Event) {
 // as the outcome of the turns, for clients that read it later.
 func (t *task) taskStopped(ctx context.Context) {
 	if len(t.waiting) > 0 {
-		if outcome, err := t.log.Snapshot(ctx); err == nil {
+		if outcome, err := t.snapshot(ctx); err == nil {
 			for _, tn := range t.begun {
 				tn.last = outcome
 			}

@@ -248,6 +248,8 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
 		return false, nil
 	}
+	ctx, release := t.engine.options.Loads.Briefly(ctx, t.key.Owner)
+	defer release()
 	now, err := t.log.Snapshot(ctx)
 	if err != nil {
 		return false, storeError("read task", t.key.TaskID, err)

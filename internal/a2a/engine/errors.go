@@ -25,7 +25,7 @@ var (
 )
 
 // errNotBegun means that this replica cannot begin the turn of an accepted message of an
-// orphaned task now: the limits of turns are reached, the engine drains, the lease may have
+// orphaned task now: the limits of turns or of the messages that wait are reached, the engine drains, the lease may have
 // ended, or another replica was first.
 var errNotBegun = errors.New("turn of a waiting message cannot begin")
 

@@ -63,7 +63,7 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	}
 	// The cause may be the end of the task at another replica. When a store opens a log, it reads the
 	// events of other replicas. It returns another log than t.log if t.log has left its cache.
-	if log, err := h.options.Store.Open(ctx, k); err == nil {
+	if log, err := h.openBriefly(ctx, k); err == nil {
 		t.log = log
 		if t.catchUp(ctx, store.Keep) != nil {
 			return

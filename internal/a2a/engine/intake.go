@@ -190,7 +190,9 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 	if tn.former != nil {
 		request.Former = tn.former.claim
 	}
-	c, err := e.coordinator.Claim(ctx, request)
+	reading, release := e.options.Loads.Briefly(ctx, tn.request.Owner)
+	c, err := e.coordinator.Claim(reading, request)
+	release()
 	if err != nil {
 		return false, storeError("claim message", tn.taskID, err)
 	}

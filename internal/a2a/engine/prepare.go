@@ -117,15 +117,22 @@ func (t *task) recall(ctx context.Context, tn *turn) ([]*a2a.Message, error) {
 	return history, readError("recall conversation", err)
 }
 
-// readError returns the error for a read that has failed, nil for none. If others use the memory for what is read, it is
-// store.ErrUnavailable, as in an outage.
+// unavailableWithoutMemory adds store.ErrUnavailable to the error of a read for which others use the memory, as in an outage.
+func unavailableWithoutMemory(err error) error {
+	if refusal, ok := errors.AsType[*a2a.Error](err); ok && refusal.RetryAfter > 0 {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, refusal)
+	}
+	return err
+}
+
+// readError returns the error for a read that has failed, nil for none. Without memory, see unavailableWithoutMemory.
 func readError(what string, err error) error {
 	refusal, isRefused := errors.AsType[*a2a.Error](err)
 	switch {
 	case err == nil:
 		return nil
 	case isRefused && refusal.RetryAfter > 0:
-		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, refusal)
+		return fmt.Errorf("%s: %w", what, unavailableWithoutMemory(err))
 	case isRefused:
 		return refusal
 	default:

@@ -331,7 +331,7 @@ func (t *task) rememberArtifact(ctx context.Context, r *run) {
 	if !r.wroteArtifact {
 		return
 	}
-	record, err := t.log.Snapshot(ctx)
+	record, err := t.snapshot(ctx)
 	if err != nil {
 		return
 	}
@@ -358,7 +358,12 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	if t.engine.draining.Load() {
 		return t.handOver(ctx)
 	}
-	tn, events, err := t.rebuildTurn(ctx, t.descriptor)
+	var tn *turn
+	var events []a2a.Event
+	err = t.engine.retryOutage(ctx, func() (err error) {
+		tn, events, err = t.rebuildTurn(ctx, t.descriptor)
+		return err
+	})
 	if err != nil {
 		return false
 	}

@@ -119,11 +119,12 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.R
 	if err != nil {
 		return err
 	}
-	stored, err := t.storedWaiting(ctx)
+	stored, err := t.storedWaiting(ctx, now)
 	if err != nil {
 		return err
 	}
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
+		t.engine.releaseStored(stored)
 		return nil //nolint:nilerr // the limit of turns is reached; the next attempt to take over follows
 	}
 	seq, err := t.engine.coordinator.Append(ctx, t.log, store.Append{
@@ -131,11 +132,12 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.R
 	})
 	if err != nil {
 		t.engine.cancelReservation(t, tn)
+		t.engine.releaseStored(stored)
 		return err
 	}
 	t.seq = seq
 	t.descriptor = tn.rerun.descriptor
-	t.restoreWaiting(stored, now)
+	t.waiting = append(t.waiting, stored...)
 	t.applied(ctx, events)
 	t.move(onRerun)
 	t.startRun(ctx, tn)
@@ -154,6 +156,8 @@ func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, 
 	if d.Begin == 0 || d.Redacted || d.Attempt >= t.engine.options.MaxAttempts {
 		return nil, nil, errNoRerun
 	}
+	ctx, release := t.engine.options.Loads.Briefly(ctx, t.key.Owner)
+	defer release()
 	record, err := t.read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -201,7 +205,7 @@ func (t *task) readLog(ctx context.Context) ([]*a2a.Record, error) {
 		case errors.Is(err, store.ErrTrimmed):
 			return nil, errNoRerun
 		case err != nil:
-			return nil, storeError("read task", t.key.TaskID, err)
+			return nil, storeError("read task", t.key.TaskID, unavailableWithoutMemory(err))
 		case len(all) == before:
 			return nil, fmt.Errorf("log of task %s ends at %d, before %d: %w", t.key.TaskID, before, t.seq, errNoRerun)
 		}
@@ -250,18 +254,16 @@ func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
 	return nil
 }
 
-// storedWaiting returns the accepted messages of a task that this replica may take over.
-func (t *task) storedWaiting(ctx context.Context) ([]store.WaitingMessage, error) {
+// storedWaiting returns the turns of the accepted messages of a task that this replica may take over, and reserves their memory. Without
+// memory for them, it returns errNotBegun: they stay in the store. now is the current task.
+func (t *task) storedWaiting(ctx context.Context, now *a2a.Record) ([]*turn, error) {
+	ctx, release := t.engine.options.Loads.Briefly(ctx, t.key.Owner)
+	defer release()
 	stored, err := t.engine.coordinator.Waiting(ctx, t.key)
 	if err != nil {
 		return nil, storeError("read waiting messages of task", t.key.TaskID, err)
 	}
-	return stored, nil
-}
-
-// restoreWaiting adds the accepted messages of a task that this replica takes over. now
-// is the current task.
-func (t *task) restoreWaiting(stored []store.WaitingMessage, now *a2a.Record) {
+	var turns []*turn
 	for i := range stored {
 		tn := newTurn(stored[i].Request)
 		tn.setMessage()
@@ -269,16 +271,19 @@ func (t *task) restoreWaiting(stored []store.WaitingMessage, now *a2a.Record) {
 		tn.claim = stored[i].Claim
 		tn.acceptedAt = stored[i].Seq
 		tn.decideWithTask(t.log, now)
-		t.engine.waitingBytes.add(tn, tn.size)
-		t.waiting = append(t.waiting, tn)
+		turns = append(turns, tn)
 	}
+	if !t.engine.reserveStored(turns) {
+		return nil, errNotBegun
+	}
+	return turns, nil
 }
 
 // takeOverPaused takes over a task that waits for its client. It begins the turn of the
 // first accepted message. If no message waits, it ends the hold, and the task continues
 // to wait without a run. now is the current task.
 func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, now *a2a.Record) error {
-	stored, err := t.storedWaiting(ctx)
+	stored, err := t.storedWaiting(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -286,9 +291,10 @@ func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, no
 		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.last.Status.Message), store.Release)
 	}
 	if owner.RolledBack {
+		t.engine.releaseStored(stored)
 		return t.failOrphan(ctx, reasonRolledBack) // the lost events may include the whole turn of the message
 	}
-	t.restoreWaiting(stored, now)
+	t.waiting = append(t.waiting, stored...)
 	tn := t.nextWaiting()
 	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		t.lose(errLost)

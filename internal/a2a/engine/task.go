@@ -84,7 +84,7 @@ func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, e
 		return t, nil
 	}
 	e.mu.Unlock()
-	log, err := e.options.Store.Open(ctx, k)
+	log, err := e.openBriefly(ctx, k)
 	if err != nil && (!named || !errors.Is(err, store.ErrNotFound)) {
 		return nil, storeError("open task", k.TaskID, err)
 	}
@@ -97,6 +97,13 @@ func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, e
 	}
 	t.users++
 	return t, nil
+}
+
+// openBriefly opens the log of a task that is not kept, see Loads.Briefly.
+func (e *Engine) openBriefly(ctx context.Context, k store.Key) (store.Log, error) {
+	ctx, release := e.options.Loads.Briefly(ctx, k.Owner)
+	defer release()
+	return e.options.Store.Open(ctx, k)
 }
 
 func (e *Engine) release(t *task) {
@@ -177,7 +184,7 @@ func (t *task) load(ctx context.Context) error {
 
 // read reads the snapshot of the log, updates the task from the snapshot and returns it.
 func (t *task) read(ctx context.Context) (*a2a.Record, error) {
-	record, err := t.log.Snapshot(ctx)
+	record, err := t.snapshot(ctx)
 	if err != nil {
 		return nil, storeError("read task", t.key.TaskID, err)
 	}
@@ -197,6 +204,14 @@ func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	}
 	t.settle()
 	return record, nil
+}
+
+// snapshot reads the snapshot of the log. While others use the memory for it, the error is store.ErrUnavailable.
+func (t *task) snapshot(ctx context.Context) (*a2a.Record, error) {
+	ctx, release := t.engine.options.Loads.Briefly(ctx, t.key.Owner)
+	defer release()
+	record, err := t.log.Snapshot(ctx)
+	return record, unavailableWithoutMemory(err)
 }
 
 // statusEvent returns a status that the engine appends on its own.

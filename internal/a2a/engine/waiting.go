@@ -168,7 +168,7 @@ func (t *task) beginWaiting(ctx context.Context, tn *turn) error {
 		err = t.engine.allow(ctx, tn)
 	} else {
 		err = t.engine.retryOutage(ctx, func() error {
-			_, err := t.log.Snapshot(ctx)
+			_, err := t.snapshot(ctx)
 			return err
 		})
 	}

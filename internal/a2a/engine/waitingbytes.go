@@ -18,9 +18,13 @@ type waitingBytes struct {
 
 // add adds bytes of the message of a turn, and returns the new sums.
 func (w *waitingBytes) add(tn *turn, bytes int64) (all, ofShare int64) {
-	share := tn.principal.Share()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.addLocked(tn, bytes)
+}
+
+func (w *waitingBytes) addLocked(tn *turn, bytes int64) (all, ofShare int64) {
+	share := tn.principal.Share()
 	w.all += bytes
 	w.ofShare[share] += bytes
 	ofShare = w.ofShare[share]
@@ -49,6 +53,31 @@ func (e *Engine) reserveWaiting(tn *turn, alone int64) bool {
 	}
 	e.releaseWaitingBytes(tn)
 	return false
+}
+
+// reserveStored adds the sizes of the accepted messages of a task that this replica takes over. It returns false and adds nothing if others
+// wait here, and the sum would exceed Options.WaitingBytes. Alone, the messages fit as they did at the replica that accepted them.
+func (e *Engine) reserveStored(turns []*turn) bool {
+	w := &e.waitingBytes
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var size int64
+	for _, tn := range turns {
+		size += tn.size
+	}
+	if w.all > 0 && w.all+size > e.options.WaitingBytes {
+		return false
+	}
+	for _, tn := range turns {
+		w.addLocked(tn, tn.size)
+	}
+	return true
+}
+
+func (e *Engine) releaseStored(turns []*turn) {
+	for _, tn := range turns {
+		e.releaseWaitingBytes(tn)
+	}
 }
 
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.add(tn, -tn.size) }

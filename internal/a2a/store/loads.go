@@ -77,6 +77,16 @@ func (r *Reader) InPromptly(ctx context.Context) context.Context {
 	return r.In(ctx)
 }
 
+// Briefly returns a context with a reader for an owner, and the function that releases it. If ctx has a reader, that one goes on to hold
+// what is read.
+func (l *Loads) Briefly(ctx context.Context, owner a2a.Owner) (context.Context, func()) {
+	if l == nil || ctx.Value(readerKey{}) != nil {
+		return ctx, func() {}
+	}
+	r := l.Reader(owner)
+	return r.In(ctx), r.Release
+}
+
 func (r *Reader) grow(ctx context.Context, budget *limit.Budget, held *limit.Reservation, to int64) bool {
 	if r.isPrompt {
 		return budget.TryGrow(held, r.principal, to)

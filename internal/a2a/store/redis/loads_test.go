@@ -98,6 +98,38 @@ func TestLargeEntriesNeedMemory(t *testing.T) {
 	}
 }
 
+// Waiting messages are read only if there is memory for them: a refused read transfers nothing.
+func TestWaitingMessagesNeedMemory(t *testing.T) {
+	server := start(t)
+	h := newHeldTask(t, server.options())
+	for _, id := range []string{"m2", "m3"} {
+		if err := h.set(t, a2a.StateWorking, store.Keep, waits(id, strings.Repeat("x", 100<<10))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loads := store.NewLoads(800 << 10)
+	first, second := loads.Reader("alice"), loads.Reader("alice")
+	read := func(r *store.Reader) (int, error) {
+		waiting, err := h.Waiting(r.InPromptly(t.Context()), key)
+		return len(waiting), err
+	}
+	if n, err := read(first); n != 2 || err != nil {
+		t.Fatalf("%d messages, %v", n, err)
+	}
+	before := server.sent(t)
+	_, err := read(second)
+	if problem, ok := errors.AsType[*a2a.Error](err); !ok || problem.RetryAfter == 0 {
+		t.Errorf("a second read: %v, want a refusal", err)
+	}
+	if n := server.sent(t) - before; n > 64<<10 {
+		t.Errorf("the refused read transferred %d bytes", n)
+	}
+	first.Release()
+	if n, err := read(second); n != 2 || err != nil {
+		t.Errorf("a read after the release: %d messages, %v", n, err)
+	}
+}
+
 // sent returns the bytes that the server has sent to its clients.
 func (s server) sent(t *testing.T) int {
 	t.Helper()

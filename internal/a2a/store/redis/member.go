@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -142,7 +144,18 @@ func (m *member) Holding(ctx context.Context, r store.Replica) ([]store.Key, err
 
 // Waiting implements store.Holds.
 func (m *member) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error) {
-	reply, err := m.calls.run(ctx, m.scripts.waiting, nameOf(k))
+	reply, err := m.calls.run(ctx, m.scripts.waiting, nameOf(k), limit.Small)
+	if size, isSize := reply.(int64); err == nil && isSize {
+		if err := store.ReserveLoad(ctx, loadCost*size); err != nil {
+			return nil, err
+		}
+		var release func()
+		if release, err = m.acquireLoad(ctx, k.Owner); err != nil {
+			return nil, err
+		}
+		defer release()
+		reply, err = m.calls.run(ctx, m.scripts.waiting, nameOf(k), math.MaxInt64)
+	}
 	if err != nil {
 		return nil, err
 	}
