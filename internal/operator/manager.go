@@ -168,8 +168,8 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		RetryPeriod:                   new(retryPeriod),
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// Controller names must be unique in a process, and a process may run several managers
-		// one after the other.
-		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
+		// one after the other. A controller waits as long as the caches.
+		Controller: controllerconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build manager: %w", err)
