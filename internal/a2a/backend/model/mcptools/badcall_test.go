@@ -190,3 +190,33 @@ func endSessions(server *mcp.Server) {
 		_ = session.Close()
 	}
 }
+
+// TestReconnectsArePaced calls a tool of a server that ends the events of each request at once, and names a millisecond as the time after
+// which the client may ask for more.
+func TestReconnectsArePaced(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	t.Cleanup(func() { endSessions(server) })
+	add(server, &mcp.Tool{Name: "look"}, says(&mcp.TextContent{Text: "hi"}))
+	good := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	var requests atomic.Int32
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		if !strings.Contains(string(text), `"tools/call"`) && r.Header.Get("Last-Event-ID") == "" {
+			good.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "id: %d\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}\n\n", requests.Add(1))
+	}))
+	t.Cleanup(site.Close)
+	t.Cleanup(site.CloseClientConnections)
+	s := newTools(t, mcptools.Options{URL: site.URL, Timeout: 1500 * time.Millisecond, ConnectTimeout: 5 * time.Second})
+	tool := find(t, s, "look")
+	if _, err := s.Call(t.Context(), &model.Call{ID: "call-1", Tool: tool, Arguments: json.RawMessage(`{}`)}, func(string) {}); err == nil {
+		t.Error("the call has a result")
+	}
+	if got := requests.Load(); got < 2 || got > 4 {
+		t.Errorf("%d requests in 1.5 s, want 2 to 4", got)
+	}
+}

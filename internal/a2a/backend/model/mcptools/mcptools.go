@@ -126,7 +126,7 @@ func New(o Options) (*Server, error) {
 func newServer(o Options, transport http.RoundTripper) *Server {
 	s := &Server{options: o, connecting: make(chan struct{}, 1), listing: make(chan struct{}, 1), calls: map[string]chan string{}, warned: map[string]struct{}{}}
 	s.http = &http.Client{
-		Transport:     bounded{transport, o.MaxAnswer},
+		Transport:     bounded{transport, o.MaxAnswer, &pace{}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}
 	s.client = mcp.NewClient(&mcp.Implementation{Name: "a2a-operator", Version: o.Version}, &mcp.ClientOptions{

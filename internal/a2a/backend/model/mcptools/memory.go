@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
@@ -33,6 +34,9 @@ var (
 type answerMemory struct {
 	budget    *limit.Budget
 	principal a2a.AccountingPrincipal
+
+	// reconnects paces the requests that go on with the events of the call.
+	reconnects pace
 
 	mu          sync.Mutex
 	reservation limit.Reservation
@@ -88,10 +92,22 @@ const maxWeight = 8
 type bounded struct {
 	http.RoundTripper
 	limit int64
+	// reconnects paces the requests for events that no call has asked for.
+	reconnects *pace
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	memory, _ := r.Context().Value(memoryKey{}).(*answerMemory)
+	if r.Method == http.MethodGet {
+		reconnects := b.reconnects
+		if memory != nil {
+			reconnects = &memory.reconnects
+		}
+		if err := reconnects.wait(r.Context()); err != nil {
+			return nil, err
+		}
+	}
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -100,7 +116,6 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		return nil, ErrUnauthorized
 	}
-	memory, _ := r.Context().Value(memoryKey{}).(*answerMemory)
 	body := &boundedBody{ReadCloser: response.Body, ctx: r.Context(), memory: memory, limit: b.limit}
 	response.Body = body
 	switch isEvents := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream"); {
@@ -111,6 +126,37 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body = &answerBody{boundedBody: body, request: r}
 	}
 	return response, nil
+}
+
+// reconnectInterval is the least time between two requests for the same events. A server may end the events at any time, and chooses when the
+// library asks for them again, which may be after a millisecond.
+const reconnectInterval = time.Second
+
+// pace lets requests pass one by one. The first one does not wait.
+type pace struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+// wait waits until a request may be sent.
+func (p *pace) wait(ctx context.Context) error {
+	p.mu.Lock()
+	now := time.Now() //nolint:forbidigo // a difference of times of the machine
+	at := now
+	if p.next.After(now) {
+		at = p.next
+	}
+	p.next = at.Add(reconnectInterval)
+	p.mu.Unlock()
+	if at.Equal(now) {
+		return nil
+	}
+	select {
+	case <-time.After(at.Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 type boundedBody struct {
