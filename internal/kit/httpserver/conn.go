@@ -39,7 +39,6 @@ func (l *listener) Accept() (net.Conn, error) {
 		c.frames.start()
 		if l.server.options.TLS != nil {
 			c.secure = tls.Server(&wire{raw, c}, l.server.options.TLS)
-			c.closed = make(chan struct{})
 			c.Conn = c.secure
 		}
 		return c, nil
@@ -53,16 +52,20 @@ type Conn struct {
 	net.Conn
 	raw    net.Conn
 	server *Server
-	// secure is the Conn if it uses TLS, and nil otherwise. closed is closed with it.
+	// secure is the Conn if it uses TLS, and nil otherwise.
 	secure     *tls.Conn
 	handshaken atomic.Bool
+	// endComputation ends what computes has begun, nil if the handshake computes nothing. Only the handshake uses it.
+	endComputation func()
 	// isQueued is true while the handshake waits for others of the source.
 	isQueued atomic.Bool
 	closing  sync.Once
-	closed   chan struct{}
-	state    atomic.Pointer[tls.ConnectionState]
-	frames   frames
-	streams  streams
+	// open ends, with cancel, when the connection is closed or has to leave the table.
+	open    context.Context
+	cancel  context.CancelFunc
+	state   atomic.Pointer[tls.ConnectionState]
+	frames  frames
+	streams streams
 	// isHTTP2 is true once the table counts the connection as one of HTTP/2.
 	isHTTP2 atomic.Bool
 	// isLeaving is true once the table has closed the connection, and its client may not have read it.
@@ -242,7 +245,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		c.server.table.beginHead(c)
 	}
 	c.waitForClient()
-	if !c.admit() {
+	if !c.awaitExcess() || !c.admit() {
 		c.release()
 		c.closeForRoom()
 		return 0, errNoRoom
@@ -329,10 +332,14 @@ func (w *wire) Read(p []byte) (n int, err error) {
 	if c.handshaken.Load() {
 		return w.Conn.Read(p)
 	}
+	c.rests()
 	c.waitForClient()
 	n, err = w.Conn.Read(p)
 	if !c.haveRead() {
 		return 0, errNoRoom
+	}
+	if err == nil {
+		err = c.computes()
 	}
 	return n, err
 }
@@ -359,6 +366,7 @@ func (c *Conn) handshake() error {
 		return err
 	}
 	defer func() { <-c.source.handshakes }()
+	defer c.rests()
 	err := c.secure.HandshakeContext(context.Background()) // the read deadline and Close end it
 	defer c.waitForClient()
 	if err != nil {
@@ -384,7 +392,7 @@ func (c *Conn) awaitTurn() error {
 	select {
 	case c.source.handshakes <- struct{}{}:
 		return nil
-	case <-c.closed:
+	case <-c.open.Done():
 		return net.ErrClosed
 	case <-timeout.C:
 		return errHandshakeTimeout
@@ -440,9 +448,7 @@ func (c *Conn) Abort() {
 func (c *Conn) release() {
 	c.closing.Do(func() {
 		c.server.table.release(c)
-		if c.closed != nil {
-			close(c.closed)
-		}
+		c.cancel()
 	})
 }
 

@@ -5,6 +5,7 @@ package httpserver
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/netip"
 	"sync"
@@ -82,6 +83,7 @@ type table struct {
 	maxHeads int
 	// leaving is the number of closed HTTP/2 connections whose clients may not have read it.
 	leaving atomic.Int32
+	turns   turns
 
 	mu   sync.Mutex
 	used int64
@@ -120,7 +122,7 @@ type source struct {
 
 func newTable(o *Options) *table {
 	t := &table{
-		options: o, cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
+		options: o, turns: newTurns(), cost: connBytes + headerCopies*int64(max(0, o.HeaderBytes-maxHeaderBytes)),
 		began: time.Now(), sources: map[netip.Addr]*source{}, owners: map[string]int64{}, changed: make(chan struct{}), metrics: newListenerMetrics(o.Name), //nolint:forbidigo // only differences of times of the machine are used
 	}
 	if o.TLS != nil {
@@ -143,6 +145,7 @@ func sourceOf(a net.Addr) netip.Addr {
 // add adds a connection. It closes others to make room. It returns false if there is none. Calls must not overlap.
 func (t *table) add(c *Conn) bool {
 	address := sourceOf(c.RemoteAddr())
+	c.open, c.cancel = context.WithCancel(context.Background())
 	t.mu.Lock()
 	from := t.sources[address]
 	if from == nil {
@@ -294,6 +297,7 @@ func (t *table) remove(c *Conn) {
 	t.conns.Remove(c.element)
 	c.source.conns.Remove(c.ofSource)
 	c.isClosed.Store(true)
+	c.cancel()
 	c.isEnding = c.running.Load() > 0
 	if c.isEnding {
 		t.ending += c.cost

@@ -47,9 +47,12 @@ const (
 type frames struct {
 	// matched is the number of bytes of the preface that the client has sent. It is -1 if the
 	// connection is not HTTP/2.
-	matched  int
-	in, out  scanner
-	budget   atomic.Int64
+	matched int
+	in, out scanner
+	budget  atomic.Int64
+	// excess is the cost of the frames that the answers of the server have not earned, and whose turns have not come. Only the
+	// goroutine that reads uses it.
+	excess   int64
 	refilled time.Time
 	now      func() time.Time
 	to       events
@@ -79,6 +82,7 @@ func (f *frames) start() {
 	f.in = scanner{}
 	f.out = scanner{}
 	f.budget.Store(firstBudget)
+	f.excess = 0
 	if f.now == nil {
 		f.now = time.Now //nolint:forbidigo // the clock of deadlines
 	}
@@ -119,7 +123,14 @@ func (f *frames) received(p []byte) (rest []byte, ok bool) {
 		if frame.kind == frameData && !f.to.isOpen(frame.stream) {
 			cost = 1
 		}
-		if cost > 0 && f.budget.Add(-cost) < 0 && !f.refill() {
+		if cost == 0 {
+			continue
+		}
+		left := f.budget.Add(-cost)
+		if left < firstBudget {
+			f.excess += cost
+		}
+		if left < 0 && !f.refill() {
 			return nil, false
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/fairslots"
 )
 
 // admitted opens a connection of a table for the socket of a client. The server has read nothing from it.
@@ -184,13 +186,15 @@ func TestHandshakeOfABusyServerStays(t *testing.T) {
 	var isBusy atomic.Bool
 	works, goOn := make(chan struct{}), make(chan struct{})
 	certificate := newCertificate(t)
-	s := serve(t, Options{Memory: 2 * memoryFor(40), TLS: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	s := serve(t, Options{Memory: 2 * memoryFor(25), TLS: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if !isBusy.Swap(true) {
 			close(works)
 			<-goOn
 		}
 		return &certificate, nil
-	}}})
+	}}}, func(s *Server) {
+		s.table.turns.handshakes = fairslots.New[netip.Addr](fairslots.Options{Slots: 2, PerTenant: 2, Waiting: 100})
+	})
 	secured := func(from string) *client {
 		c := s.dial(t, from)
 		c.Conn = tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true})
@@ -201,7 +205,7 @@ func TestHandshakeOfABusyServerStays(t *testing.T) {
 	status := make(chan int)
 	go func() { status <- oldest.ask() }()
 	<-works
-	const others = 80 // more than the listener has room for, and few enough for the time of the oldest one
+	const others = 50 // more than the listener has room for, and few enough for the time of the oldest one
 	for i := range others {
 		c := secured(netip.AddrFrom4([4]byte{127, 0, 1, byte(1 + i)}).String())
 		if err := c.Conn.(*tls.Conn).HandshakeContext(t.Context()); err != nil {
