@@ -20,9 +20,11 @@ type artifact struct {
 	// returned stay valid while it grows.
 	text *strings.Builder
 	size int
+	// metadata are the objects that are not merged into head.Metadata yet.
+	metadata unmerged
 }
 
-// snapshot returns the current artifact. It copies the parts only if there is an open
+// snapshot returns the current artifact, whose metadata is merged. It copies the parts only if there is an open
 // text.
 func (a *artifact) snapshot() a2a.Artifact {
 	s := a.head
@@ -35,6 +37,7 @@ func (a *artifact) snapshot() a2a.Artifact {
 
 func (a *artifact) replace(u *a2a.ArtifactUpdate) {
 	a.head = u.Artifact
+	a.metadata = unmerged{}
 	a.text = nil
 	a.size = u.Artifact.Size()
 	if u.JoinText {
@@ -65,10 +68,10 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	if len(a.head.Extensions) == 0 {
 		a.head.Extensions = u.Artifact.Extensions
 	}
-	if len(u.Artifact.Metadata) > 0 {
-		a.head.Metadata = mergeObjects(a.head.Metadata, u.Artifact.Metadata)
-	}
 	a.size += a.head.Size() - before
+	if len(u.Artifact.Metadata) > 0 {
+		a.size += a.metadata.add(&a.head.Metadata, u.Artifact.Metadata)
+	}
 	a.head.Parts = parts
 	a.addParts(u.Artifact.Parts, u.JoinText)
 }

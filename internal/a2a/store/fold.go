@@ -23,6 +23,8 @@ type Fold struct {
 	index map[string]int
 	last  int
 	size  int
+	// metadata are the objects that are not merged into task.Metadata yet.
+	metadata unmerged
 }
 
 // indexThreshold is the number of artifacts above which a map is faster than a linear
@@ -129,12 +131,17 @@ func (f *Fold) Replay(e *a2a.Event) {
 
 // Task returns the current task.
 func (f *Fold) Task() *a2a.Task {
+	f.size += f.metadata.merge(&f.task.Metadata)
 	t := f.task
 	t.History = slices.Clip(t.History)
 	if len(f.artifacts) > 0 {
 		t.Artifacts = make([]a2a.Artifact, len(f.artifacts))
 		for i := range f.artifacts {
-			t.Artifacts[i] = f.artifacts[i].snapshot()
+			a := &f.artifacts[i]
+			grown := a.metadata.merge(&a.head.Metadata)
+			a.size += grown
+			f.size += grown
+			t.Artifacts[i] = a.snapshot()
 		}
 	}
 	return &t
@@ -153,9 +160,7 @@ func (f *Fold) applyStatus(u *a2a.StatusUpdate) {
 	}
 	f.task.Status = u.Status
 	if len(u.Metadata) > 0 {
-		f.size -= len(f.task.Metadata)
-		f.task.Metadata = mergeObjects(f.task.Metadata, u.Metadata)
-		f.size += len(f.task.Metadata)
+		f.size += f.metadata.add(&f.task.Metadata, u.Metadata)
 	}
 	if u.Note != "" {
 		f.size += len(u.Note) - len(f.task.Note)

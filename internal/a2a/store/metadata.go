@@ -11,20 +11,66 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// mergeObjects returns an object with the members of both objects. If both have a
-// member with the same name, the result has the member of newer. It merges the first
-// level only and changes neither object.
-func mergeObjects(older, newer a2a.Object) a2a.Object {
-	names := map[string]bool{}
-	members(newer, func(quoted, _ jsontext.Value) { names[unquote(quoted)] = true })
-	merged := append(make(a2a.Object, 0, len(older)+len(newer)), '{')
+// mergeObjects returns an object with the members of all objects. If several have a
+// member with the same name, the result has the member of the last one. It merges the first
+// level only and changes no object.
+func mergeObjects(older a2a.Object, newer ...a2a.Object) a2a.Object {
+	last := map[string]int{} // the last of newer with a member of this name
+	size := len(older)
+	for i, o := range newer {
+		size += len(o)
+		members(o, func(quoted, _ jsontext.Value) { last[unquote(quoted)] = i })
+	}
+	merged := append(make(a2a.Object, 0, size), '{')
 	members(older, func(quoted, value jsontext.Value) {
-		if !names[unquote(quoted)] {
+		if _, isNewer := last[unquote(quoted)]; !isNewer {
 			merged = appendMember(merged, quoted, value)
 		}
 	})
-	members(newer, func(name, value jsontext.Value) { merged = appendMember(merged, name, value) })
+	for i, o := range newer {
+		members(o, func(quoted, value jsontext.Value) {
+			if last[unquote(quoted)] == i {
+				merged = appendMember(merged, quoted, value)
+			}
+		})
+	}
 	return append(merged, '}')
+}
+
+const (
+	// mergedAtOnce is the size of metadata up to which each event is merged at once, in bytes.
+	mergedAtOnce = 4 << 10
+	// unmergedOverhead is the size of an object that is not merged yet, beside its text.
+	unmergedOverhead = 24
+)
+
+// unmerged are objects that belong to metadata and are not merged yet: a merge reads all of the metadata, so the merge of each event would
+// cost the square of their number. They are merged when they have as many bytes as the metadata, or when it is read.
+type unmerged struct {
+	objects []a2a.Object
+	size    int
+}
+
+// add adds an object to metadata, and returns by how many bytes both have grown.
+func (u *unmerged) add(to *a2a.Object, o a2a.Object) int {
+	before := len(*to) + u.size
+	u.objects = append(u.objects, o)
+	u.size += len(o) + unmergedOverhead
+	if len(*to)+len(o) <= mergedAtOnce || u.size > len(*to) {
+		u.merge(to)
+	}
+	return len(*to) + u.size - before
+}
+
+// merge merges the objects into metadata, and returns by how many bytes both have grown.
+func (u *unmerged) merge(to *a2a.Object) int {
+	if len(u.objects) == 0 {
+		return 0
+	}
+	before := len(*to) + u.size
+	*to = mergeObjects(*to, u.objects...)
+	*u = unmerged{}
+	return len(*to) - before
 }
 
 // WithoutMember returns the object o without the member name, or nil if no other member is
