@@ -15,7 +15,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
@@ -95,18 +94,7 @@ func typeOf(m *a2a.Message) string {
 
 // Object returns the extension's object of a message, nil for none.
 func Object(m *a2a.Message) json.RawMessage {
-	if !jsonread.MayHave(m.Metadata, Extension) {
-		return nil
-	}
-	return members(m.Metadata)[Extension]
-}
-
-func members(o a2a.Object) map[string]json.RawMessage {
-	var all map[string]json.RawMessage
-	if len(o) > 0 && json.Unmarshal(o, &all) != nil {
-		return nil
-	}
-	return all
+	return Member(m.Metadata, Extension)
 }
 
 // Call is a call of a tool about which a person decides. Arguments is a JSON object.
@@ -116,29 +104,31 @@ type Call struct {
 	Arguments json.RawMessage `json:"args"`
 }
 
+// maxCalls bounds the calls of a request.
+const maxCalls = 1024
+
 // Requested returns the calls of a request, nil for another message and for a request that no decision fits. If an agent that is called
 // asks, these are its calls.
 func Requested(m *a2a.Message) []Call {
-	var request struct {
-		Tools  []Call `json:"tools"`
-		Nested *struct {
-			Tools []Call `json:"tools"`
-		} `json:"nested"`
-	}
-	if !IsRequest(m) || !IsDeclared(m) || json.Unmarshal(Object(m), &request) != nil {
+	if !IsRequest(m) || !IsDeclared(m) {
 		return nil
 	}
-	if request.Nested != nil {
-		request.Tools = request.Nested.Tools
+	request := Object(m)
+	if nested := Member(request, "nested"); nested != nil && string(nested) != "null" {
+		request = nested
+	}
+	calls, err := Elements[Call](Member(request, "tools"), maxCalls)
+	if err != nil {
+		return nil
 	}
 	seen := map[string]bool{}
-	for _, c := range request.Tools {
+	for _, c := range calls {
 		if c.ID == "" || c.Tool == "" || seen[c.ID] {
 			return nil
 		}
 		seen[c.ID] = true
 	}
-	return request.Tools
+	return calls
 }
 
 // By is who decides by a message.
@@ -151,28 +141,22 @@ type By struct {
 
 // DecidedBy returns who decides by a message.
 func DecidedBy(m *a2a.Message) (by By) {
-	all := members(m.Metadata)
-	if json.Unmarshal(all[metadataDecidedBy], &by.Principal) != nil {
+	if json.Unmarshal(Member(m.Metadata, metadataDecidedBy), &by.Principal) != nil {
 		return By{}
 	}
-	_ = json.Unmarshal(all[metadataProven], &by.IsProven)
+	_ = json.Unmarshal(Member(m.Metadata, metadataProven), &by.IsProven)
 	return by
 }
 
 // WithDecidedBy returns the message with who decides by it. It removes what the sender of the message has written there.
 func WithDecidedBy(m *a2a.Message, by By) *a2a.Message {
-	all := members(m.Metadata)
-	_, hasName := all[metadataDecidedBy]
-	_, hasProof := all[metadataProven]
-	isForged := hasName || hasProof
+	isForged := Member(m.Metadata, metadataDecidedBy) != nil || Member(m.Metadata, metadataProven) != nil
 	if !isForged && by.Principal == "" {
 		return m
 	}
 	out := *m
 	if isForged {
-		delete(all, metadataDecidedBy)
-		delete(all, metadataProven)
-		out.Metadata, _ = plainjson.Marshal(all) // it was valid JSON
+		out.Metadata = without(m.Metadata, metadataDecidedBy, metadataProven)
 	}
 	if by.Principal == "" {
 		return &out
@@ -183,7 +167,7 @@ func WithDecidedBy(m *a2a.Message, by By) *a2a.Message {
 	if by.IsProven != nil {
 		text = strconv.AppendBool(append(text, `,"`+metadataProven+`":`...), *by.IsProven)
 	}
-	if rest := bytes.TrimSpace(out.Metadata); len(all) > 0 {
+	if rest := bytes.TrimSpace(out.Metadata); hasMembers(rest) {
 		text = append(append(text, ','), rest[1:]...)
 	} else {
 		text = append(text, '}')
@@ -194,7 +178,8 @@ func WithDecidedBy(m *a2a.Message, by By) *a2a.Message {
 
 // Decisions returns a message with the decisions of another one and nothing else.
 func Decisions(m *a2a.Message) *a2a.Message {
-	object, _ := plainjson.Marshal(map[string]json.RawMessage{Extension: Object(m)}) // it was valid JSON
+	object := append([]byte(`{"`+Extension+`":`), Object(m)...)
+	object = append(object, '}')
 	return &a2a.Message{
 		ID: m.ID, TaskID: m.TaskID, Role: a2a.RoleUser, Extensions: []string{Extension}, Metadata: object,
 		Parts: []a2a.Part{a2a.TextPart("A person has decided.")},
@@ -250,7 +235,7 @@ func (w Ways) Passed(m *a2a.Message, taskID string, owner a2a.Owner) *a2a.Messag
 	out := *m
 	out.Parts = nil
 	for i := range m.Parts {
-		if string(members(m.Parts[i].Metadata)[metadataWays]) != "true" {
+		if string(Member(m.Parts[i].Metadata, metadataWays)) != "true" {
 			out.Parts = append(out.Parts, m.Parts[i])
 		}
 	}

@@ -94,17 +94,16 @@ func decisionsIn(m *a2a.Message, asked *askedEntry) (all []decision, problem str
 	if by.Principal == "" {
 		return nil, textMayNot
 	}
-	var response struct {
-		Approvals []struct {
-			ID       string `json:"id"`
-			Approved *bool  `json:"approved"`
-			Reason   string `json:"rejection_reason"`
-		} `json:"approvals"`
+	type answer struct {
+		ID       string `json:"id"`
+		Approved *bool  `json:"approved"`
+		Reason   string `json:"rejection_reason"`
 	}
-	if json.Unmarshal(approval.Object(m), &response) != nil {
-		return nil, "The message has no approvals that can be read."
+	approvals, err := approval.Elements[answer](approval.Member(approval.Object(m), "approvals"), len(asked.Calls))
+	if err != nil {
+		return nil, "The message has no approvals that can be read, or more than the request has calls."
 	}
-	for _, each := range response.Approvals {
+	for _, each := range approvals {
 		isAsked := slices.ContainsFunc(asked.Calls, func(c askedCall) bool { return c.ID == each.ID })
 		isAgain := slices.ContainsFunc(all, func(d decision) bool { return d.Call == each.ID })
 		if !isAsked || isAgain || each.Approved == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
@@ -143,7 +144,7 @@ func pauseFor(c *model.Call, answer *mcp.CallToolResult) (*model.Pause, error) {
 func (r *resume) responses(m *a2a.Message, id string) mcp.InputResponseMap {
 	all, _, err := questionsOf(r.Requests)
 	responses := mcp.InputResponseMap{}
-	answers := answersIn(m, id)
+	answers := answersIn(m, id, len(all))
 	if answers == nil && len(all) == 1 && all[0].kind != "boolean" {
 		answers = []string{textOf(m)}
 	}
@@ -188,28 +189,49 @@ func (q *question) value(answer string) (any, bool) {
 	}
 }
 
-// answersIn returns the first answer to each question in a message of the extension, nil if it has none for the id.
-func answersIn(m *a2a.Message, id string) (all []string) {
-	var metadata map[string]json.RawMessage
+// answersIn returns the first answer to each question in a message of the extension, nil if it has none for the id, or more than there are
+// questions.
+func answersIn(m *a2a.Message, id string, questions int) (all []string) {
 	var response struct {
-		Type    string `json:"type"`
-		ID      string `json:"id"`
-		Answers []struct {
-			Answer []string `json:"answer"`
-		} `json:"answers"`
+		Type string `json:"type"`
+		ID   string `json:"id"`
 	}
-	if json.Unmarshal(m.Metadata, &metadata) != nil || json.Unmarshal(metadata[model.Extension], &response) != nil ||
-		response.Type != "ask_user_response" || response.ID != id {
+	object := approval.Object(m)
+	if json.Unmarshal(object, &response) != nil || response.Type != "ask_user_response" || response.ID != id {
 		return nil
 	}
-	for _, each := range response.Answers {
-		if len(each.Answer) != 1 {
+	answers, err := approval.Elements[struct {
+		Answer *oneText `json:"answer"`
+	}](approval.Member(object, "answers"), questions)
+	if err != nil {
+		return nil
+	}
+	for _, each := range answers {
+		if each.Answer == nil {
 			return nil
 		}
-		all = append(all, each.Answer[0])
+		all = append(all, string(*each.Answer))
 	}
 	return all
 }
+
+// oneText is the only text of an array.
+type oneText string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *oneText) UnmarshalJSON(array []byte) error {
+	texts, err := approval.Elements[string](array, 1)
+	if err != nil {
+		return err
+	}
+	if len(texts) != 1 {
+		return errNoAnswer
+	}
+	*o = oneText(texts[0])
+	return nil
+}
+
+var errNoAnswer = errors.New("an answer has one text")
 
 func textOf(m *a2a.Message) string {
 	var texts []string
