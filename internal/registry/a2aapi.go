@@ -220,15 +220,12 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if e == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which does not exist, or you may not see it")
 	}
-	rendered, _, err := d.signedCard(ctx, d.requester(&r.caller), e, protocolVersion)
+	rendered, _, err := d.reservedCard(ctx, r.out, d.requester(&r.caller), e, protocolVersion, func(rendered *index.Rendering) int { return answerCopies * len(rendered.Body) })
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
-	}
-	if err := d.searchLimits.reserveNow(&r.out.reservation, shareOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
-		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil
 }
@@ -243,11 +240,9 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 		return nil, d.problemOf(ctx, err)
 	}
 	var text []byte
-	err = d.inspect(ctx, d.requester(&request.caller), inspection{cost: aggregateCost}, func(v *view) (err error) {
+	err = d.inspectReserving(ctx, request.out, d.requester(&request.caller), inspection{cost: aggregateCost}, func(v *view, reserve func(int) error) (err error) {
 		page := v.search(q)
-		// reserveNow does not wait for free memory, because the wait would occupy the slot of this
-		// search, which other searches need.
-		if err := d.searchLimits.reserveNow(&request.out.reservation, shareOf(&request.caller), answerCopies*page.Size()); err != nil {
+		if err := reserve(answerCopies * page.Size()); err != nil {
 			return err
 		}
 		text, err = d.renderAggregate(&page, form)

@@ -140,6 +140,24 @@ func (a *api) signedCard(ctx context.Context, from *requester, e *index.Entry, v
 	return rendered, omitted, nil
 }
 
+// reservedCard returns the same as signedCard, for which out has reserved as much memory as sizeOf says. A card that waited for memory
+// would be in memory that is not reserved: it is rendered again after the wait.
+func (a *api) reservedCard(ctx context.Context, out *sender, from *requester, e *index.Entry, version string, sizeOf func(*index.Rendering) int) (rendered *index.Rendering, omitted bool, err error) {
+	for {
+		rendered, omitted, err = a.signedCard(ctx, from, e, version)
+		if err != nil || rendered == nil {
+			return nil, omitted, err
+		}
+		size := sizeOf(rendered)
+		if from.limits.tryReserve(&out.reservation, from.share, size) {
+			return rendered, omitted, nil
+		}
+		if err := from.limits.reserveIn(ctx, &out.reservation, from.share, size); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
 // findKey returns an agent if the caller may find it, else nil. It resolves the set of agents
 // that the caller sees before it looks up the agent, so that a hidden agent and an absent one
 // cause the same work. Package access decides by RBAC what the caller sees (Set.Sees). A ServiceAccount also finds an agent outside of this set if the agent's

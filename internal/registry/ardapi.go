@@ -47,9 +47,9 @@ type ardEndpoint struct {
 	explores bool
 	// words returns the text of a ranked search in the body of a request. It may be nil.
 	words func(body []byte) string
-	// finish is called after the request has released its slot, and returns the result to send. It
-	// may be nil.
-	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
+	// finish is called after the request has released its slot, and returns the result to send, for which
+	// it reserves the memory. It may be nil.
+	finish func(out *sender, r *ardRequest, result any) (any, error)
 }
 
 // ardRequest is a request with its body, and what its sender sees.
@@ -194,30 +194,24 @@ func (d *ardAPI) call(out *sender, r *http.Request, from *requester, next ardEnd
 	if next.words != nil {
 		words = next.words(request.body)
 	}
-	// If no memory is free for the result now, the request fails (load shedding). A wait for memory
-	// in the slot would delay all callers. A wait after the slot is released would keep a result in
-	// memory that is not reserved.
-	reserve := func(result any) error {
-		return from.limits.reserveNow(&out.reservation, from.share, sizeOf(result))
-	}
 	var result any
-	err = d.inspect(r.Context(), request.exports(), inspection{cost: next.cost, words: words}, func(v *view) (err error) {
+	err = d.inspectReserving(r.Context(), out, request.exports(), inspection{cost: next.cost, words: words}, func(v *view, reserve func(int) error) error {
 		request.view = v
-		if result, err = next.serve(request); err != nil {
+		made, err := next.serve(request)
+		if err != nil {
 			return err
 		}
-		return reserve(result)
+		if err := reserve(sizeOf(made)); err != nil {
+			return err
+		}
+		result = made
+		return nil
 	})
+	if err == nil && next.finish != nil {
+		result, err = next.finish(out, request, result)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if next.finish != nil {
-		if result, err = next.finish(out, request, result); err != nil {
-			return nil, err
-		}
-		if err = reserve(result); err != nil {
-			return nil, err
-		}
 	}
 	return plainjson.Marshal(result)
 }

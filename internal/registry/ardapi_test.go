@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
@@ -603,7 +604,6 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 		ard.Manifest{Host: ard.Host{DisplayName: hard, Identifier: hard}, Entries: []ard.Entry{e, e}},
 		ard.ListResponse{Items: []ard.Entry{e, {}}, PageToken: hard},
 		ard.ExploreResponse{ResultType: "facets", Facets: facets},
-		cardText(`{"description":"<&>"}`),
 		ard.SearchResponse{Results: []ard.Result{{Entry: e, Score: 100, Source: hard}}, Referrals: []ard.Entry{e}, PageToken: hard},
 	} {
 		body, err := plainjson.Marshal(result)
@@ -616,39 +616,70 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	}
 }
 
-// If no memory is free for a response, the registry refuses the request at once, without delaying
-// other requests.
-func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, weatherFleet(t))
-		other := caller(t, "other", nil)
-		w.api.searchLimits.responses = limit.NewBudget(1<<10, searchTimeout)
-		full, err := w.api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer full()
-		start := time.Now()
-		for _, code := range []int{
-			w.get(t, "admin", "/ard/agents").StatusCode,
-			first(w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"}}`)),
-		} {
-			if code != http.StatusServiceUnavailable {
-				t.Errorf("a response without memory = %d, want 503", code)
-			}
-		}
-		if waited := time.Since(start); waited != 0 {
-			t.Errorf("refusals took %s", waited)
-		}
-		release, err := w.api.searchLimits.slots.Acquire(t.Context(), shareOf(&other))
-		if err != nil {
-			t.Errorf("a slot after the refusals: %v", err)
-		}
-		release()
-	})
+// A response waits for memory, while its slot is free for other requests and its caller is charged once. After the time-out, it is refused.
+func TestResponsesWaitForMemory(t *testing.T) {
+	isOK := func(status int, body string) bool {
+		return status == http.StatusOK && !strings.Contains(body, "too many large responses")
+	}
+	for name, send := range map[string]func(t *testing.T, w *world) bool{
+		"list": func(t *testing.T, w *world) bool { return w.get(t, "admin", "/ard/agents").StatusCode == http.StatusOK },
+		"search": func(t *testing.T, w *world) bool {
+			return isOK(w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"}}`))
+		},
+		"card": func(t *testing.T, w *world) bool {
+			return w.get(t, "admin", "/ard/cards/team-a/rain").StatusCode == http.StatusOK
+		},
+		"aggregate card": func(t *testing.T, w *world) bool {
+			return w.get(t, "admin", "/extendedAgentCard").StatusCode == http.StatusOK
+		},
+		"get-card": func(t *testing.T, w *world) bool {
+			return isOK(w.send10(t, "admin", `{"text":"team-a/rain"}`, getCard))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, isFreed := range []bool{false, true} {
+					w := newWorldWith(t, weatherFleet(t), func(a *api) { a.searchLimits = newSearchLimits(testclock.NewFakePassiveClock(time.Unix(0, 0))) })
+					limits := w.api.searchLimits
+					admin, other := caller(t, "admin", nil), caller(t, "other", nil)
+					began := limits.clock.Now()
+					hasSearches := limits.callers.Bucket(principalOf(&admin), began).TakeN(began, searchRate.Burst-1)
+					hasCards := limits.costly.Bucket(principalOf(&admin), began).TakeN(began, costlyRate.Burst-aggregateCost)
+					limits.responses = limit.NewBudget(1<<10, searchTimeout)
+					full, err := limits.reserve(t.Context(), principalOf(&other), 1<<10)
+					if err != nil || !hasSearches || !hasCards {
+						t.Fatal(err, hasSearches, hasCards)
+					}
+					time.AfterFunc(searchTimeout/2, func() {
+						release, err := limits.slots.Acquire(t.Context(), shareOf(&other))
+						if err != nil {
+							t.Errorf("a slot while a response waits: %v", err)
+							return
+						}
+						release()
+						if isFreed {
+							limits.responses.Set(1 << 20)
+							full()
+						}
+					})
+					began = time.Now()
+					ok := send(t, w)
+					want := searchTimeout
+					if isFreed {
+						want = searchTimeout / 2
+					}
+					if waited := time.Since(began); ok != isFreed || waited != want {
+						t.Errorf("with memory that becomes free %t: %t after %s, want it after %s", isFreed, ok, waited, want)
+					}
+					full()
+					if used := limits.responses.Used(); used != 0 {
+						t.Errorf("%d bytes stay reserved", used)
+					}
+				}
+			})
+		})
+	}
 }
-
-func first[T, U any](v T, _ U) T { return v }
 
 // Scripts of all origins can read what needs no token: documents, searches and errors, inside and outside of the cluster.
 func TestScriptsReadPublicAgents(t *testing.T) {

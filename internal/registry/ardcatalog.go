@@ -129,18 +129,18 @@ func (d *ardAPI) agentWithCard(r *ardRequest) (any, error) {
 }
 
 // card returns the card of an agent that agentWithCard has found.
-func (d *ardAPI) card(w http.ResponseWriter, r *ardRequest, agent any) (any, error) {
-	w.Header().Add("Vary", "A2A-Version")
+func (d *ardAPI) card(out *sender, r *ardRequest, agent any) (any, error) {
+	out.Header().Add("Vary", "A2A-Version")
 	e, ok := agent.(*index.Entry)
 	if !ok {
 		return nil, fmt.Errorf("%T is not an agent", agent)
 	}
-	rendered, omitted, err := d.signedCard(r.Context(), r.from, e, r.Header.Get("A2A-Version"))
+	rendered, omitted, err := d.reservedCard(r.Context(), out, r.from, e, r.Header.Get("A2A-Version"), func(rendered *index.Rendering) int { return len(rendered.Body) })
 	if err != nil {
 		return nil, err
 	}
 	if omitted {
-		w.Header().Set(signaturesHeader, signaturesOmitted)
+		out.Header().Set(signaturesHeader, signaturesOmitted)
 	}
 	if rendered == nil {
 		return nil, apierror.NotFound("the agent has no card yet; see the conditions of the Agent")
@@ -150,9 +150,6 @@ func (d *ardAPI) card(w http.ResponseWriter, r *ardRequest, agent any) (any, err
 
 // cardText is an encoded card.
 type cardText []byte
-
-// Size returns the size of the card in bytes.
-func (c cardText) Size() int { return len(c) }
 
 // MarshalJSON returns the card.
 func (c cardText) MarshalJSON() ([]byte, error) { return c, nil }

@@ -5,7 +5,6 @@ package registry
 
 import (
 	"math"
-	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
@@ -168,10 +167,13 @@ func (l *localSearch) Size() int { return ard.SearchResponse{Results: l.page.Res
 // the local results with the results of the peers, and charges the caller one search for each
 // queried peer. In the mode referrals, it adds the entries of the peers. A client without a token
 // receives only the local results.
-func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
+func (d *ardAPI) searchPeers(out *sender, r *ardRequest, result any) (any, error) {
 	local, ok := result.(*localSearch)
 	if !ok {
 		return result, nil
+	}
+	reserve := func(size int) error {
+		return r.from.limits.reserveIn(r.Context(), &out.reservation, r.from.share, size)
 	}
 	response := ard.SearchResponse{Results: local.page.Results, PageToken: local.page.Next}
 	if d.federation == nil || r.from.isAnonymous {
@@ -179,7 +181,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	}
 	if federation.WantsReferrals(local.request) {
 		response.Referrals = d.referrals(true)
-		return response, nil
+		return response, reserve(response.Size())
 	}
 	query := federation.Query{Search: local.request, Route: r.route, Caller: r.from.share}
 	peers := d.federation.Peers(query)
@@ -189,9 +191,9 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	if err := d.searchLimits.charged(r.from.principal, peers); err != nil {
 		return nil, err
 	}
-	response, reports, err := d.federation.Search(r.Context(), query, local.page)
+	response, reports, err := d.federation.Search(r.Context(), query, local.page, reserve)
 	if err == nil {
-		w.Header().Set(federation.PeersHeader, federation.HeaderOf(reports))
+		out.Header().Set(federation.PeersHeader, federation.HeaderOf(reports))
 	}
 	return response, err
 }

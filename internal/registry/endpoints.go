@@ -86,31 +86,27 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	}
 	out := a.searchLimits.sender(w)
 	defer out.end()
-	for {
-		rendered, omitted, err := a.signedCard(r.Context(), a.requester(&c), e, r.Header.Get("A2A-Version"))
-		if err != nil {
-			return err
+	rendered, omitted, err := a.reservedCard(r.Context(), out, a.requester(&c), e, r.Header.Get("A2A-Version"), func(rendered *index.Rendering) int {
+		if hasETag(r, rendered.ETag) {
+			return 0
 		}
-		if rendered == nil {
-			return apierror.NotFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
-		}
-		if omitted {
-			w.Header().Set(signaturesHeader, signaturesOmitted)
-		}
-		if unchanged(w, r, rendered.ETag) {
-			return nil
-		}
-		size := len(rendered.Body)
-		if a.searchLimits.tryReserve(&out.reservation, shareOf(&c), size) {
-			w.Header().Set("Content-Type", "application/json")
-			write(out, rendered.Body)
-			return nil
-		}
-		// A card that waits for memory would be in memory that is not reserved. It is rendered again after the wait.
-		if err := a.searchLimits.reserveIn(r.Context(), &out.reservation, shareOf(&c), size); err != nil {
-			return err
-		}
+		return len(rendered.Body)
+	})
+	if err != nil {
+		return err
 	}
+	if rendered == nil {
+		return apierror.NotFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
+	}
+	if omitted {
+		w.Header().Set(signaturesHeader, signaturesOmitted)
+	}
+	if unchanged(w, r, rendered.ETag) {
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	write(out, rendered.Body)
+	return nil
 }
 
 // named returns the agent that the path of a request names. If there is no such agent or the caller
@@ -190,11 +186,10 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	out := a.searchLimits.sender(w)
 	defer out.end()
 	if peers > 0 {
-		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{})
+		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{}, func(size int) error {
+			return a.searchLimits.reserveIn(r.Context(), &out.reservation, shareOf(&c), size)
+		})
 		if err != nil {
-			return err
-		}
-		if err := a.searchLimits.reserveNow(&out.reservation, shareOf(&c), found.Size()); err != nil {
 			return err
 		}
 		response.Items = append(response.Items, found.Results...)

@@ -483,9 +483,20 @@ func TestSearchOfThePeersReportsTheOutcomeOfEachPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer full()
 	if response := all["east"].get(t, "none", "/v1/peers/agents?q=rain"); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" {
 		t.Errorf("without memory = %d", response.StatusCode)
+	}
+	full()
+	all["east"].api.searchLimits.responses = limit.NewBudget(1<<10, time.Minute)
+	if full, err = all["east"].api.searchLimits.reserve(t.Context(), principalOf(&other), 1<<10); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() {
+		all["east"].api.searchLimits.responses.Set(1 << 20)
+		full()
+	})
+	if response := all["east"].get(t, "none", "/v1/peers/agents?q=rain"); response.StatusCode != http.StatusOK {
+		t.Errorf("with memory after a wait = %d", response.StatusCode)
 	}
 	if got := bodyOf(t, newWorld(t, rain(t, "one")).get(t, "none", "/v1/peers/agents?q=rain")); got != "{\"items\":[],\"peers\":[]}\n" {
 		t.Errorf("without peers = %s", got)

@@ -33,11 +33,19 @@ var typeJSON = []string{mediaJSON}
 // no response.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header()["Etag"] = []string{etag}
+	has := hasETag(r, etag)
+	if has {
+		w.WriteHeader(http.StatusNotModified)
+	}
+	return has
+}
+
+// hasETag reports whether the client has the response with an ETag.
+func hasETag(r *http.Request, etag string) bool {
 	for _, header := range r.Header["If-None-Match"] {
 		for candidate := range strings.SplitSeq(header, ",") {
 			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
 			if candidate == strings.TrimPrefix(etag, "W/") || candidate == "*" {
-				w.WriteHeader(http.StatusNotModified)
 				return true
 			}
 		}

@@ -5,6 +5,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -104,6 +105,34 @@ func (a *api) inspect(ctx context.Context, from *requester, i inspection, use fu
 		return err
 	}
 	return failed
+}
+
+// errAgain is the error of a use that is called again after a wait for memory.
+var errAgain = errors.New("the memory for the result is not free now")
+
+// inspectReserving does the same as inspect for a use whose result needs memory until out has sent it. use calls reserve with the size of the
+// result before it makes the result, or at once afterwards, and returns its error. If the memory is not free, use is called again after a wait
+// for the memory: in the slot, the wait would delay other requests, and a result that waits would be in memory that is not reserved.
+func (a *api) inspectReserving(ctx context.Context, out *sender, from *requester, i inspection, use func(v *view, reserve func(size int) error) error) error {
+	for {
+		size := 0
+		err := a.inspect(ctx, from, i, func(v *view) error {
+			return use(v, func(of int) error {
+				size = of
+				if !from.limits.tryReserve(&out.reservation, from.share, size) {
+					return errAgain
+				}
+				return nil
+			})
+		})
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+		if err := from.limits.reserveIn(ctx, &out.reservation, from.share, size); err != nil {
+			return err
+		}
+		i.cost = 0 // the sender is charged
+	}
 }
 
 // find returns a page of the agents that a requester sees and that match a query. All APIs search by find or inspect.

@@ -165,24 +165,12 @@ func (s *searchLimits) reserveIn(ctx context.Context, reservation *limit.Reserva
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return noMemory()
+	return busy("response_memory", "too many large responses are being sent; try again")
 }
 
-// reserveNow is reserveIn without the wait. It returns the error if the memory is not free now.
-func (s *searchLimits) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
-	if s.tryReserve(reservation, p, size) {
-		return nil
-	}
-	return noMemory()
-}
-
-// tryReserve is reserveNow for a request that waits if the memory is not free now.
+// tryReserve is reserveIn without the wait. It returns false if the memory is not free now.
 func (s *searchLimits) tryReserve(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) bool {
 	return s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest()))
-}
-
-func noMemory() error {
-	return busy("response_memory", "too many large responses are being sent; try again")
 }
 
 // hold counts a response to p toward maxResponses and allResponses. If one of these limits is

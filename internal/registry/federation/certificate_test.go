@@ -127,7 +127,7 @@ func TestRemovedPeerLeavesNoMetric(t *testing.T) {
 	f := newFederationOf(t, "peers:\n- "+p.line(", insecure: true, timeout: 10s, caBundle: \""+strings.ReplaceAll(bundle, "\n", "\\n")+"\""))
 	outcome := make(chan Outcome, 1)
 	go func() {
-		_, reports, _ := f.Search(t.Context(), Query{Search: search("x", 10, "")}, local())
+		_, reports, _ := f.Search(t.Context(), Query{Search: search("x", 10, "")}, local(), free)
 		outcome <- reports[0].Outcome
 	}()
 	<-asked
@@ -166,7 +166,7 @@ func TestChangedPeerKeepsItsExpiry(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _, _ = f.Search(t.Context(), Query{Search: search("x", 10, "")}, local())
+		_, _, _ = f.Search(t.Context(), Query{Search: search("x", 10, "")}, local(), free)
 	}()
 	<-asked
 	write(t, f.options.File, secure(now.Add(2*time.Hour), results()))

@@ -93,7 +93,9 @@ func LocalToken(token string) (local string, ended bool, err error) {
 // peer, and no data of the client. It forwards the query of another registry without a token: with
 // a token, a peer also returns results that are not public, which this registry must not return to
 // other registries.
-func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
+//
+// Search calls reserve with the size of the response before it frees the memory for the answers of the peers, and returns its error.
+func (f *Federation) Search(ctx context.Context, q Query, local LocalPage, reserve func(size int) error) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
 	defer f.leave(set)
 	peers, hops := f.targets(set, q)
@@ -101,7 +103,8 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 		if local.Results == nil {
 			local.Results = []ard.Result{}
 		}
-		return ard.SearchResponse{Results: local.Results, PageToken: local.Next}, nil, nil
+		response := ard.SearchResponse{Results: local.Results, PageToken: local.Next}
+		return response, nil, reserve(response.Size())
 	}
 	begin, err := parsePosition(q.Search.PageToken)
 	if err != nil {
@@ -131,6 +134,9 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 		for i := range response.Results {
 			response.Results[i].Cut(ard.MaxExported)
 		}
+	}
+	if err == nil {
+		err = reserve(response.Size())
 	}
 	return response, reports(answers), err
 }

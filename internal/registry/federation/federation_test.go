@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,9 +123,12 @@ func ids(all []ard.Result) []string {
 	return names
 }
 
+// free reserves the memory of a response.
+func free(int) error { return nil }
+
 func mustSearch(t *testing.T, f *Federation, q Query, page LocalPage) (ard.SearchResponse, []Report) {
 	t.Helper()
-	response, reports, err := f.Search(t.Context(), q, page)
+	response, reports, err := f.Search(t.Context(), q, page, free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +492,7 @@ func TestAClientThatLeavesDoesNotOpenTheCircuit(t *testing.T) {
 	for range breakerFailures + 1 {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-arrived; cancel() }()
-		if _, _, err := f.Search(ctx, Query{Search: search("x", 10, "")}, local()); err == nil {
+		if _, _, err := f.Search(ctx, Query{Search: search("x", 10, "")}, local(), free); err == nil {
 			t.Error("the search of a client that left has a result")
 		}
 	}
@@ -645,6 +649,17 @@ func TestSearchesOfPeersAreBoundedInMemory(t *testing.T) {
 	}
 	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l")); reports[0].Outcome != Success {
 		t.Errorf("report %+v", reports[0])
+	}
+	// The results of the peer have their memory until there is some for the response.
+	errFull := errors.New("full")
+	_, _, err := f.Search(t.Context(), Query{Search: search("x", 10, "")}, local("l"), func(size int) error {
+		if size == 0 || f.memory.Used() == 0 {
+			t.Errorf("for a response of %d bytes, the results of the peer have %d bytes", size, f.memory.Used())
+		}
+		return errFull
+	})
+	if !errors.Is(err, errFull) {
+		t.Errorf("error without memory for the response = %v", err)
 	}
 	if f.memory.Used() != 0 {
 		t.Error("a search that ended keeps memory")
