@@ -11,6 +11,7 @@ package embedding
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -29,6 +30,9 @@ const (
 	batchSize     = 32
 	batchInterval = 200 * time.Millisecond
 	batchTimeout  = 30 * time.Second
+	// slowFor is for how long a namespace is slow after a request to which the endpoint has not responded in time: twenty times as long as
+	// the request, so that such requests of a namespace take a small part of the time of others.
+	slowFor = 20 * batchTimeout
 	// maxFailures is the number of documents of a namespace that may fail one after the other, before the namespace has to wait.
 	maxFailures = 3
 	// maxDocumentBytes bounds the text of a document in a request. Longer texts are cut.
@@ -66,24 +70,29 @@ type Embedder struct {
 	// batchFailing is true while requests for documents fail, and queryFailing while requests for
 	// queries fail. Only the first failure and the first success afterwards are logged.
 	batchFailing, queryFailing atomic.Bool
-	// suspects are documents of failed requests. Only Run uses suspects.
+	// work guards the fields until mu, which only the lanes of Run use, when no request of theirs runs.
+	work sync.Mutex
+	// requested has the namespaces of the documents in requests that run. No two of these requests have documents of one namespace.
+	requested map[string]struct{}
+	// suspects are documents of failed requests.
 	suspects suspects
-	// isSuspectsTurn is true if the next request is for suspects: requests for them alternate with requests for other documents.
+	// isSuspectsTurn is true if the next request of the slow lane is for suspects: they alternate with the documents of slow namespaces.
 	isSuspectsTurn bool
+	// slow has the namespaces for whose documents the endpoint did not respond in time, until when only the slow lane has them.
+	slow map[string]time.Time
 	// failed has the documents that have failed alone, with their texts. One of each namespace is requested again after each delay of
-	// retry. Only Run uses failed and retry.
+	// retry.
 	failed map[Key]digest
 	retry  backoff
-	// outage delays all documents after a failure that no text causes. isDown is true from then until the next success. Only Run uses
-	// outage and isDown.
+	// outage delays all documents after a failure that no text causes. isDown is true from then until the next success.
 	outage backoff
 	isDown bool
 	// failing has how many documents of a namespace have failed alone since the last success of any of the namespace. pause delays the
-	// namespaces with maxFailures, until a document of any namespace succeeds. Only Run uses failing and pause.
+	// namespaces with maxFailures, until a document of any namespace succeeds.
 	failing map[string]int
 	pause   backoff
 	// skipped has the documents that have no vector because MaxDocuments other documents have one. If no other document
-	// is pending, Run requests as many skipped documents as may get a vector. Only Run uses skipped.
+	// is pending, Run requests as many skipped documents as may get a vector.
 	skipped map[Key]struct{}
 
 	mu sync.Mutex
@@ -92,8 +101,17 @@ type Embedder struct {
 	queues  map[string][]Key
 	turns   []string
 	pending map[Key]struct{}
-	wake    chan struct{}
+	// wake has a channel for each lane.
+	wake [lanes]chan struct{}
 }
+
+// A lane sends one request at a time. The slow lane has the suspects and the documents of slow namespaces, so that requests to which the
+// endpoint does not respond delay no others.
+const (
+	laneNormal = iota
+	laneSlow
+	lanes
+)
 
 // New returns an Embedder without vectors. Run computes them.
 func New(o Options) *Embedder {
@@ -106,7 +124,10 @@ func New(o Options) *Embedder {
 		}},
 		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
 		suspects: suspects{ofNamespace: map[string]map[Key]struct{}{}}, failed: map[Key]digest{}, failing: map[string]int{}, skipped: map[Key]struct{}{},
-		queues: map[string][]Key{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
+		requested: map[string]struct{}{}, slow: map[string]time.Time{}, queues: map[string][]Key{}, pending: map[Key]struct{}{},
+	}
+	for lane := range e.wake {
+		e.wake[lane] = make(chan struct{}, 1)
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
 		vectors, err := e.endpoint.embed(ctx, texts)
@@ -144,54 +165,78 @@ func (e *Embedder) Changed(keys ...Key) {
 		}
 	}
 	e.mu.Unlock()
-	select {
-	case e.wake <- struct{}{}:
-	default:
+	e.wakeLanes()
+}
+
+func (e *Embedder) wakeLanes() {
+	for _, wake := range e.wake {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
 	}
 }
 
 // Run computes the vectors of changed documents until ctx ends.
 func (e *Embedder) Run(ctx context.Context) {
-	for {
-		if len(e.failed) > 0 && !e.retry.lasts(e.now()) {
-			e.retry.begin(e.now())
-			e.retryFailed()
-		}
-		batch := e.nextBatch()
-		if len(batch) == 0 {
-			if !e.queueSkipped() && !e.waitForWork(ctx) {
-				return
+	var running sync.WaitGroup
+	for lane := range lanes {
+		running.Go(func() { e.run(ctx, lane) })
+	}
+	running.Wait()
+}
+
+// run sends the requests of a lane until ctx ends.
+func (e *Embedder) run(ctx context.Context, lane int) {
+	for ctx.Err() == nil {
+		batch, delay := e.begin(lane)
+		rested := time.After(delay)
+		if len(batch) > 0 {
+			e.embedBatch(ctx, batch, lane)
+			e.wakeLanes() // the batch may have left suspects, or let others go on
+			select {
+			case <-ctx.Done():
+			case <-time.After(batchInterval):
 			}
 			continue
 		}
-		e.embedBatch(ctx, batch)
+		if delay == 0 {
+			rested = nil
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(batchInterval):
+		case <-e.wake[lane]:
+		case <-rested:
 		}
 	}
 }
 
-// waitForWork waits until documents have changed, or until a delay ends. It returns false when ctx has ended.
-func (e *Embedder) waitForWork(ctx context.Context) bool {
+// begin returns documents for a request of a lane. If there are none, it returns the delay after which there may be some without a change,
+// 0 for none.
+func (e *Embedder) begin(lane int) (batch []document, delay time.Duration) {
+	e.work.Lock()
+	defer e.work.Unlock()
+	if len(e.failed) > 0 && !e.retry.lasts(e.now()) {
+		e.retry.begin(e.now())
+		e.retryFailed()
+	}
+	batch = e.nextBatch(lane)
+	if len(batch) == 0 && lane == laneNormal && e.queueSkipped() {
+		batch = e.nextBatch(lane)
+	}
+	for i := range batch {
+		e.requested[batch[i].key.Namespace] = struct{}{}
+	}
 	now := e.now()
-	var end <-chan time.Time
 	switch {
 	case e.outage.lasts(now):
-		end = time.After(e.outage.until.Sub(now))
+		delay = e.outage.until.Sub(now)
 	case e.pause.lasts(now) && (len(e.failed) == 0 || e.pause.until.Before(e.retry.until)):
-		end = time.After(e.pause.until.Sub(now))
+		delay = e.pause.until.Sub(now)
 	case len(e.failed) > 0:
-		end = time.After(e.retry.until.Sub(now))
+		delay = e.retry.until.Sub(now)
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-e.wake:
-	case <-end:
-	}
-	return true
+	return batch, delay
 }
 
 // queueSkipped marks as many skipped documents as pending as may get a vector. It returns false if it has marked
@@ -220,13 +265,16 @@ type document struct {
 	digest digest
 }
 
-// nextBatch returns documents for a request: suspects of a failed one, or pending documents. It returns none if all have to wait.
-func (e *Embedder) nextBatch() []document {
+// nextBatch returns documents for a request of a lane. It returns none if all have to wait.
+func (e *Embedder) nextBatch(lane int) []document {
 	if e.outage.lasts(e.now()) {
 		return nil
 	}
+	if lane == laneNormal {
+		return e.nextPending(func(namespace string) bool { return !e.isSlow(namespace) })
+	}
 	e.isSuspectsTurn = !e.isSuspectsTurn
-	sources := []func() []document{e.nextPending, e.nextSuspects}
+	sources := []func() []document{e.nextSlow, e.nextSuspects}
 	if e.isSuspectsTurn {
 		slices.Reverse(sources)
 	}
@@ -237,10 +285,14 @@ func (e *Embedder) nextBatch() []document {
 	return batch
 }
 
-// nextSuspects takes the next group of suspects of which one need not wait, and returns those that still need a vector.
+// nextSuspects takes the next group of suspects of which one need not wait, and returns those that still need a vector. Those of slow
+// namespaces come last.
 func (e *Embedder) nextSuspects() []document {
 	for {
-		group := e.suspects.take(func(key Key) bool { return !e.waits(key.Namespace) })
+		group := e.suspects.take(func(group []Key) bool { return e.mayRequest(group) && !e.isSlow(group[0].Namespace) })
+		if group == nil {
+			group = e.suspects.take(e.mayRequest)
+		}
 		if group == nil {
 			return nil
 		}
@@ -257,12 +309,44 @@ func (e *Embedder) nextSuspects() []document {
 	}
 }
 
-// nextPending takes pending documents from the queue until it has enough for a request, and returns those that need a vector. A document
-// that has failed alone becomes a suspect if its text is another one, and otherwise waits for retry.
-func (e *Embedder) nextPending() []document {
+// mayRequest reports whether a group of suspects may be requested now.
+func (e *Embedder) mayRequest(group []Key) bool {
+	return slices.ContainsFunc(group, func(key Key) bool { return !e.waits(key.Namespace) }) &&
+		!slices.ContainsFunc(group, func(key Key) bool { return e.isRequested(key.Namespace) })
+}
+
+func (e *Embedder) isRequested(namespace string) bool {
+	_, is := e.requested[namespace]
+	return is
+}
+
+// isSlow reports whether the endpoint did not respond in time for documents of a namespace, in the last time.
+func (e *Embedder) isSlow(namespace string) bool {
+	until, was := e.slow[namespace]
+	if was && !e.now().Before(until) {
+		delete(e.slow, namespace)
+		return false
+	}
+	return was
+}
+
+// nextSlow returns pending documents of one slow namespace.
+func (e *Embedder) nextSlow() []document {
+	of := ""
+	return e.nextPending(func(namespace string) bool {
+		if of == "" && e.isSlow(namespace) {
+			of = namespace
+		}
+		return of == namespace
+	})
+}
+
+// nextPending takes pending documents of some namespaces from the queue until it has enough for a request, and returns those that need a
+// vector. A document that has failed alone becomes a suspect if its text is another one, and otherwise waits for retry.
+func (e *Embedder) nextPending(has func(namespace string) bool) []document {
 	var batch []document
 	for len(batch) < batchSize {
-		key, ok := e.takePending()
+		key, ok := e.takePending(has)
 		if !ok {
 			break
 		}
@@ -302,11 +386,14 @@ func (e *Embedder) documentOf(key Key) (document, bool) {
 	return d, true
 }
 
-// takePending takes the next document of the namespace whose turn it is. It passes over the namespaces that have to wait or have suspects.
-func (e *Embedder) takePending() (Key, bool) {
+// takePending takes the next document of the namespace whose turn it is, of those for which has returns true. It passes over the namespaces
+// that have to wait or have suspects.
+func (e *Embedder) takePending(has func(namespace string) bool) (Key, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := slices.IndexFunc(e.turns, func(namespace string) bool { return !e.waits(namespace) && !e.suspects.has(namespace) })
+	at := slices.IndexFunc(e.turns, func(namespace string) bool {
+		return !e.waits(namespace) && !e.suspects.has(namespace) && !e.isRequested(namespace) && has(namespace)
+	})
 	if at < 0 {
 		return Key{}, false
 	}
@@ -328,16 +415,22 @@ func (e *Embedder) waits(namespace string) bool {
 	return e.failing[namespace] >= maxFailures && e.pause.lasts(e.now())
 }
 
-// embedBatch requests and sets the vectors of a batch of documents. After a failure of several, each half of them is requested again. If
-// the endpoint fails for a single document, because of its text or of something else, the document waits for retry, and others go on.
-func (e *Embedder) embedBatch(ctx context.Context, batch []document) {
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
+// embedBatch requests and sets the vectors of a batch of documents of a lane. After a failure of several, each half of them is requested
+// again, or each namespace if the endpoint does not respond in time. If the endpoint fails for a single document, because of its text or of
+// something else, the document waits for retry, and others go on.
+func (e *Embedder) embedBatch(ctx context.Context, batch []document, lane int) {
 	texts := make([]string, len(batch))
 	for i := range batch {
 		texts[i] = batch[i].text
 	}
-	vectors, err := e.endpoint.embed(ctx, texts)
+	timed, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	vectors, err := e.endpoint.embed(timed, texts)
+	if ctx.Err() != nil {
+		return
+	}
+	e.work.Lock()
+	defer e.work.Unlock()
 	for i := range vectors {
 		if err == nil {
 			err = e.documents.put(batch[i].key, batch[i].digest, vectors[i])
@@ -347,18 +440,35 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) {
 		}
 	}
 	e.record(kindAgents, &e.batchFailing, err)
-	switch {
-	case err == nil:
+	for i := range batch {
+		delete(e.requested, batch[i].key.Namespace)
+	}
+	if err == nil {
 		e.succeeded(batch)
-	case len(batch) > 1:
-		keys := make([]Key, len(batch))
-		for i := range batch {
-			keys[i] = batch[i].key
-		}
-		e.suspects.split(keys)
-		e.wait(err)
+		return
+	}
+	keys := make([]Key, len(batch))
+	for i := range batch {
+		keys[i] = batch[i].key
+	}
+	isOfOne := !slices.ContainsFunc(keys, func(key Key) bool { return key.Namespace != keys[0].Namespace })
+	isLate := errors.Is(err, context.DeadlineExceeded)
+	if isLate && isOfOne {
+		e.slow[keys[0].Namespace] = e.now().Add(slowFor)
+	}
+	// Texts of the slow lane are known to take long, and delay no others.
+	isDown := isOutage(err) && (!isLate || lane != laneSlow)
+	switch {
+	case len(keys) == 1:
+		e.fail(&batch[0], err, isDown)
+		return
+	case isLate && !isOfOne:
+		e.suspects.addByNamespace(keys)
 	default:
-		e.fail(&batch[0], err)
+		e.suspects.split(keys)
+	}
+	if isDown {
+		e.wait()
 	}
 }
 
@@ -417,8 +527,8 @@ func (e *Embedder) acquit(key Key) {
 	delete(e.failing, key.Namespace)
 }
 
-// fail records that the endpoint has failed for a single document.
-func (e *Embedder) fail(d *document, err error) {
+// fail records that the endpoint has failed for a single document. isDown is true if no text is the cause.
+func (e *Embedder) fail(d *document, err error, isDown bool) {
 	text, hasFailed := e.failed[d.key]
 	if len(e.failed) == 0 {
 		e.retry = backoff{}
@@ -429,8 +539,8 @@ func (e *Embedder) fail(d *document, err error) {
 	case refusesText(err):
 		e.documents.remove(d.key)
 	case hasFailed && text == d.digest:
-	case isOutage(err):
-		e.wait(err)
+	case isDown:
+		e.wait()
 	default:
 		e.failing[d.key.Namespace]++
 		if e.failing[d.key.Namespace]%maxFailures == 0 {
@@ -440,11 +550,9 @@ func (e *Embedder) fail(d *document, err error) {
 }
 
 // wait delays all documents after a failure that no text causes.
-func (e *Embedder) wait(err error) {
-	if isOutage(err) {
-		e.isDown = true
-		e.outage.begin(e.now())
-	}
+func (e *Embedder) wait() {
+	e.isDown = true
+	e.outage.begin(e.now())
 }
 
 // Query returns the vector of a caller's query. It returns nil if the endpoint fails or takes more than 300 ms, or if too

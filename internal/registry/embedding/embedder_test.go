@@ -646,6 +646,81 @@ func TestFailingTextsOfANamespaceDelayNoOther(t *testing.T) {
 	}
 }
 
+// TestTextsWithoutResponseDelayNoOther has an endpoint that does not respond in time to requests with texts of one namespace. Other namespaces
+// wait for such a request once at most, also while the namespace changes its texts, adds documents and has some that succeed.
+func TestTextsWithoutResponseDelayNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		normal := &fakeEndpoint{}
+		var running, most atomic.Int64
+		f.endpoint.setFault(func(r *http.Request, _ int) (*http.Response, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			f.endpoint.mu.Lock()
+			texts := f.endpoint.requests[len(f.endpoint.requests)-1]
+			f.endpoint.mu.Unlock()
+			if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "poison") }) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			again, err := json.Marshal(embeddingsRequest{Input: texts})
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(again))
+			return normal.RoundTrip(r)
+		})
+		has := func(key Key) bool {
+			f.documents.mu.RLock()
+			defer f.documents.mu.RUnlock()
+			return f.documents.byKey[key] != nil
+		}
+		// The first request has texts of all namespaces.
+		f.mu.Lock()
+		var first []Key
+		for i := range batchSize {
+			key := Key{fmt.Sprint("ns-", i), "first"}
+			f.texts[key] = fmt.Sprint("weather ", i)
+			first = append(first, key)
+		}
+		f.texts[Key{"ns-7", "first"}] = "poison"
+		f.mu.Unlock()
+		f.Changed(first...)
+		time.Sleep(3 * batchTimeout)
+		for _, key := range first {
+			if has(key) == (key.Namespace == "ns-7") {
+				t.Errorf("%v after three time-outs: vector %t", key, has(key))
+			}
+		}
+		last := 0
+		for range 60 {
+			for range 10 {
+				f.set(Key{"ns-7", fmt.Sprint("new ", last)}, fmt.Sprint("poison ", last))
+				f.set(Key{"ns-7", fmt.Sprint("fine ", last)}, fmt.Sprint("food ", last))
+				f.set(Key{"ns-7", "first"}, fmt.Sprint("poison again ", last))
+				f.set(Key{fmt.Sprint("ns-", last%5), fmt.Sprint(last)}, fmt.Sprint("money ", last))
+				last++
+			}
+			time.Sleep(2 * time.Second)
+			for i := range last {
+				if key := (Key{fmt.Sprint("ns-", i%5), fmt.Sprint(i)}); !has(key) {
+					t.Fatalf("%v has no vector after 2 s", key)
+				}
+			}
+		}
+		if n := most.Load(); n > lanes {
+			t.Errorf("%d requests at a time", n)
+		}
+		f.endpoint.setFault(nil)
+		time.Sleep(maxBackoff + 5*time.Minute)
+		for i := range last {
+			if key := (Key{"ns-7", fmt.Sprint("new ", i)}); !has(key) {
+				t.Fatalf("%v has no vector after the endpoint accepts it", key)
+			}
+		}
+	})
+}
+
 // TestVectorsAfterAnOutage has an endpoint that fails for all texts while many documents of many namespaces are added, as at a start of the
 // manager before that of the endpoint. Soon after the outage, all documents have a vector.
 func TestVectorsAfterAnOutage(t *testing.T) {
@@ -655,9 +730,13 @@ func TestVectorsAfterAnOutage(t *testing.T) {
 	}
 	for name, fault := range map[string]func(*http.Request, int) (*http.Response, error){
 		"refused": func(*http.Request, int) (*http.Response, error) { return nil, errors.New("connection refused") },
-		"429":     status(http.StatusTooManyRequests),
-		"500":     status(http.StatusInternalServerError),
-		"503":     status(http.StatusServiceUnavailable),
+		"late": func(r *http.Request, _ int) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"429": status(http.StatusTooManyRequests),
+		"500": status(http.StatusInternalServerError),
+		"503": status(http.StatusServiceUnavailable),
 	} {
 		for _, namespaces := range []int{1, 30} {
 			for _, outage := range []time.Duration{5 * time.Second, time.Minute} {

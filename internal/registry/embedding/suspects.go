@@ -5,6 +5,7 @@ package embedding
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -62,9 +63,20 @@ func (s *suspects) split(keys []Key) {
 	s.add(keys[middle:]...)
 }
 
-// take removes and returns the first group with a document that may be requested, nil if there is none.
-func (s *suspects) take(mayBeRequested func(Key) bool) []Key {
-	at := slices.IndexFunc(s.groups, func(group []Key) bool { return slices.ContainsFunc(group, mayBeRequested) })
+// addByNamespace adds a group for the keys of each namespace.
+func (s *suspects) addByNamespace(keys []Key) {
+	of := map[string][]Key{}
+	for _, key := range keys {
+		of[key.Namespace] = append(of[key.Namespace], key)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(of)) {
+		s.add(of[namespace]...)
+	}
+}
+
+// take removes and returns the first group that may be requested, nil if there is none.
+func (s *suspects) take(mayBeRequested func([]Key) bool) []Key {
+	at := slices.IndexFunc(s.groups, mayBeRequested)
 	if at < 0 {
 		return nil
 	}
