@@ -55,7 +55,7 @@ type statusError int
 // Error implements error.
 func (s statusError) Error() string { return "exit status " + strconv.Itoa(int(s)) }
 
-var errInterrupted = failure.New(failure.Internal, "interrupted")
+var errInterrupted = failure.New(failure.Interrupted, "Interrupted")
 
 // outputFlag adds the flag --output with the values that the command supports. The first value is the default.
 func (a *app) outputFlag(cmd *cobra.Command, values ...string) {

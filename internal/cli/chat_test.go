@@ -44,6 +44,8 @@ type screen struct {
 	changed  *sync.Cond
 	emulator vt10x.Terminal
 	raw      bytes.Buffer
+	// interrupt ends the command as a signal does.
+	interrupt context.CancelFunc
 }
 
 // runOnTerminal runs a command in a terminal of the given size.
@@ -75,6 +77,7 @@ func runOnTerminal(t *testing.T, columns, rows int, args ...string) *screen {
 			s.mu.Unlock()
 		}
 	}()
+	s.interrupt = cancel
 	go func() { s.done <- Run(ctx, args, genericiooptions.IOStreams{In: tty, Out: tty, ErrOut: tty}) }()
 	t.Cleanup(func() {
 		cancel()
@@ -235,6 +238,31 @@ func TestChatStopsAnAnswerAndOffersToCancelTheTask(t *testing.T) {
 		if status := s.status(t); status != 0 {
 			t.Errorf("the exit status is %d", status)
 		}
+	}
+}
+
+// A signal ends the chat like other programs, without an error, and the chat names the command that continues.
+func TestASignalEndsTheChat(t *testing.T) {
+	setTerminal(t)
+	for name, texts := range map[string][]string{"idle": nil, "answer": {"Hello"}} {
+		t.Run(name, func(t *testing.T) {
+			proceed := make(chan struct{})
+			defer close(proceed)
+			f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
+			s := runOnTerminal(t, 80, 24, append([]string{"chat", "--url", f.URL}, texts...)...)
+			s.await(t, "/help helps.")
+			if len(texts) > 0 {
+				s.await(t, "one")
+			}
+			s.interrupt()
+			if status := s.status(t); status != 130 {
+				t.Errorf("the exit status is %d", status)
+			}
+			s.await(t, "Interrupted")
+			if out := s.output(); strings.Contains(out, "Error:") || strings.Contains(out, "Code:") || strings.Contains(out, "To continue") == (texts == nil) {
+				t.Errorf("the screen is\n%s", out)
+			}
+		})
 	}
 }
 

@@ -86,7 +86,7 @@ func TestInterruptEndsDoctor(t *testing.T) {
 	}()
 	begin := time.Now()
 	r := runIn(ctx, t, "", "doctor", "echo", "-n", "team", "--server", stalled.URL)
-	if r.status != 1 || !strings.Contains(r.stderr, "interrupted") || time.Since(begin) > 8*time.Second {
+	if r.status != 130 || r.stderr != "Interrupted\n" || time.Since(begin) > 8*time.Second {
 		t.Errorf("%+v after %s", r, time.Since(begin))
 	}
 }

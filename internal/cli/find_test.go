@@ -343,7 +343,7 @@ func testFind(t *testing.T, c *cluster) {
 		}
 		next("Removed open") // it does not have the skill anymore
 		cancel()
-		if got := <-status; got != 1 {
+		if got := <-status; got != 130 {
 			t.Errorf("an interrupted watch ended with %d", got)
 		}
 	})

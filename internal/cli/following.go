@@ -246,9 +246,9 @@ func (f *following) cancelInterrupted(ctx context.Context, agent *agent, id stri
 	}
 	f.warnf("The task is %s.", e.Task.Status.State)
 	if state := e.Task.Status.State; state != a2a.StateCanceled {
-		return failure.New(failure.Internal, "interrupted, and the task is still %s", state)
+		return failure.New(failure.Interrupted, "Interrupted, and the task is still %s", state)
 	}
-	return failure.New(failure.Internal, "interrupted, and the task was canceled")
+	return failure.New(failure.Interrupted, "Interrupted, and the task was canceled")
 }
 
 // printTask writes a task as one document.

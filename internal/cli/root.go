@@ -49,7 +49,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return int(status)
 	}
 	problem, ok := errors.AsType[*failure.Error](err)
-	if !ok { // an error of cobra, which checks the command line: commands return failures only
+	switch {
+	case ctx.Err() != nil && (!ok || problem.Code == failure.Internal || errors.Is(err, context.Canceled)):
+		problem = errInterrupted
+	case !ok: // an error of cobra, which checks the command line: commands return failures only
 		problem = failure.Wrap(failure.Usage, err, "command line").WithHint("see %s --help", Program)
 	}
 	if a.output == outputJSON {
@@ -61,12 +64,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return problem.Exit()
 }
 
+// printError writes an error as text. An interrupted command has failed in nothing: it ends with one line, and what the user can do.
 func (a *app) printError(problem *failure.Error) {
-	_, _ = fmt.Fprintf(a.ErrOut, "Error: %s\n", safetext.Line(problem.Message))
-	if problem.Hint != "" {
-		_, _ = fmt.Fprintf(a.ErrOut, "Hint: %s\n", safetext.Line(problem.Hint))
+	isFailure := problem.Code != failure.Interrupted
+	message := problem.Message
+	if isFailure {
+		message = "Error: " + message
 	}
-	_, _ = fmt.Fprintf(a.ErrOut, "Code: %s\n", safetext.Line(string(problem.Code)))
+	a.warnf("%s", message)
+	if problem.Hint != "" {
+		a.warnf("Hint: %s", problem.Hint)
+	}
+	if isFailure {
+		a.warnf("Code: %s", problem.Code)
+	}
 }
 
 // Command returns the root command with all subcommands, for the reference page and tests.

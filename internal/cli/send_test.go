@@ -311,7 +311,7 @@ func TestAnInterruptOffersToCancelTheTask(t *testing.T) {
 		a.In, a.Out, a.ErrOut = strings.NewReader(answer), started, &problems
 		status := a.run(ctx, []string{"send", "--url", f.URL, "x"})
 		id := result{stdout: started.String()}.field("Task")
-		if status != 1 || id == "" || !strings.Contains(problems.String(), "Cancel the task "+id) {
+		if status != 130 || id == "" || !strings.Contains(problems.String(), "Cancel the task "+id) {
 			t.Errorf("answer %q: status %d, stderr %s", answer, status, problems.String())
 		}
 		if got := run(t, "task", "get", "--url", f.URL, id).field("State"); got != want {
@@ -331,7 +331,7 @@ func TestAnInterruptWithoutATerminalAsksNothing(t *testing.T) {
 	a := &app{}
 	a.In, a.Out, a.ErrOut = strings.NewReader("y\n"), started, &problems
 	status := a.run(ctx, []string{"send", "--url", f.URL, "x"})
-	if status != 1 || strings.Contains(problems.String(), "[y/N]") || !strings.Contains(problems.String(), "task watch --url") {
+	if status != 130 || strings.Contains(problems.String(), "[y/N]") || !strings.Contains(problems.String(), "task watch --url") {
 		t.Errorf("status %d, stderr %s", status, problems.String())
 	}
 }
@@ -387,7 +387,7 @@ func TestTimeoutOfAnAgentThatNeverAnswers(t *testing.T) {
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if r := runIn(ctx, t, "", "send", "--url", server.URL, "x"); r.status != 1 || !strings.Contains(r.stderr, "interrupted") {
+	if r := runIn(ctx, t, "", "send", "--url", server.URL, "x"); r.status != 130 || r.stderr != "Interrupted\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -91,7 +91,7 @@ func TestAnInterruptCancelsTheTaskOnRequest(t *testing.T) {
 	a.In, a.Out, a.ErrOut = strings.NewReader(""), started, &problems
 	status := a.run(ctx, []string{"send", "--url", f.URL, "x", "--cancel-on-interrupt"})
 	id := result{stdout: started.String()}.field("Task")
-	if status != 1 || strings.Contains(problems.String(), "[y/N]") || !strings.Contains(problems.String(), "The task is canceled.") {
+	if status != 130 || strings.Contains(problems.String(), "[y/N]") || !strings.Contains(problems.String(), "The task is canceled.") {
 		t.Errorf("status %d, stderr %s", status, problems.String())
 	}
 	if got := run(t, "task", "get", "--url", f.URL, id).field("State"); got != "canceled" {

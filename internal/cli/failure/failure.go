@@ -29,6 +29,8 @@ const (
 	AuthFailed         Code = "A2ACLI_ERR_AUTH_FAILED"
 	Timeout            Code = "A2ACLI_ERR_TIMEOUT"
 	Internal           Code = "A2ACLI_ERR_INTERNAL"
+	// Interrupted is none of the specification, which has no code for a signal.
+	Interrupted Code = "A2ACLI_ERR_INTERRUPTED"
 )
 
 // Exit statuses.
@@ -38,12 +40,14 @@ const (
 	exitUnreachable = 3
 	exitAuth        = 4
 	exitTimeout     = 5
+	exitInterrupted = 130 // as shells report the end by SIGINT
 )
 
 // exits are the exit statuses by code. All other codes have exitFailure.
 var exits = map[Code]int{
 	Usage: exitUsage, CardNotFound: exitUnreachable, Unreachable: exitUnreachable,
 	CredentialsMissing: exitAuth, AuthFailed: exitAuth, Timeout: exitTimeout,
+	Interrupted: exitInterrupted,
 }
 
 // Error is a failure for the user.

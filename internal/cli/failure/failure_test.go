@@ -14,7 +14,7 @@ import (
 
 func TestEveryCodeHasTheExitStatusOfTheSpecification(t *testing.T) {
 	for code, want := range map[Code]int{
-		Usage: 2, CardNotFound: 3, CardInvalid: 1, Unreachable: 3, CredentialsMissing: 4, AuthFailed: 4, Timeout: 5, Internal: 1,
+		Usage: 2, CardNotFound: 3, CardInvalid: 1, Unreachable: 3, CredentialsMissing: 4, AuthFailed: 4, Timeout: 5, Internal: 1, Interrupted: 130,
 		"TaskNotFoundError": 1,
 	} {
 		if got := New(code, "x").Exit(); got != want {
