@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -106,6 +107,13 @@ var SearchParameters = []string{
 // maxName is the maximum length of an unknown member's name in an error, in bytes.
 const maxName = 64
 
+// maxValues bounds the values of the parameters of a search, and maxSize their length in bytes. The registry accepts no more. A short number
+// in a list takes many times as much as a parameter.
+const (
+	maxValues = 64
+	maxSize   = 24 << 10
+)
+
 // Parameters converts a JSON object to parameters of a search. The names of the members
 // must be among accepted. A value is a string, a number, a boolean or a list of these;
 // null and "" mean absent. The registry checks the values. If a member is no parameter,
@@ -120,10 +128,20 @@ func Parameters(object []byte, accepted []string) (url.Values, error) {
 		return nil, a2a.InvalidParams("", "must be an object with parameters of a search: "+strings.Join(accepted, ", "))
 	}
 	parameters := url.Values{}
-	add := func(name, value string) {
-		if value != "" {
+	values := 0
+	size := 0
+	add := func(name, value string) error {
+		values++
+		size += len(value)
+		switch {
+		case values > maxValues:
+			return a2a.InvalidParams(name, fmt.Sprintf("has more values than a search, which has %d; omit some", maxValues))
+		case size > maxSize:
+			return a2a.InvalidParams(name, fmt.Sprintf("has more bytes than a search, which has %d; shorten them", maxSize))
+		case value != "":
 			parameters.Add(name, value)
 		}
+		return nil
 	}
 	for member := range r.Members() {
 		name := string(member)
@@ -131,11 +149,15 @@ func Parameters(object []byte, accepted []string) (url.Values, error) {
 			return nil, UnknownMember(name, "is not a parameter of this search", accepted)
 		}
 		if r.Kind() != '[' {
-			add(name, scalar(r))
+			if err := add(name, scalar(r)); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		for range r.Elements() {
-			add(name, scalar(r))
+			if err := add(name, scalar(r)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return parameters, Explain(object, r.End())

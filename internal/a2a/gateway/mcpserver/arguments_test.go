@@ -45,6 +45,7 @@ func TestMistakesInArgumentsAreErrorsOfTheTool(t *testing.T) {
 		"list of lists":                  {ToolFind, `{"skill":[["x"]]}`, "must be a string"},
 		"list as arguments":              {ToolFind, `["x"]`, "object"},
 		"oversized arguments":            {ToolFind, `{"tag":"` + strings.Repeat("x", 1<<20) + `"}`, "shorten them"},
+		"too many values":                {ToolFind, `{"skill":["x"],"tag":[` + strings.Repeat("1,", 1<<19) + `1]}`, "tag: has more values"},
 		"oversized name":                 {ToolFind, `{"` + strings.Repeat("x", 1<<20) + `":1}`, "xxx…: is not a parameter"},
 		"unknown argument of get":        {ToolGet, `{"agent":"team/echo","version":"1"}`, "version: is not an argument of this tool; use agent"},
 		"wrong type of agent":            {ToolGet, `{"agent":["team/echo"]}`, "agent: must be a string"},
