@@ -47,7 +47,12 @@ type Client struct {
 
 // Search returns a page of agents that match.
 func (c *Client) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
-	page := &registryapi.Page{}
+	return Search[registryapi.Agent](ctx, c, q)
+}
+
+// Search is Client.Search for agents that are decoded as A.
+func Search[A any](ctx context.Context, c *Client, q registryapi.Query) (*registryapi.PageOf[A], error) {
+	page := &registryapi.PageOf[A]{}
 	if err := c.get(ctx, q.PageParameters(), page, "v1", "agents"); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/registry/registryapi"
 	"github.com/a2a-operator/a2a-operator/internal/web/ui"
 )
 
@@ -18,6 +19,10 @@ import (
 type reader struct {
 	*registryclient.Client
 	options *Options
+}
+
+func (r *reader) Search(ctx context.Context, q registryapi.Query) (*registryapi.PageOf[ui.Listed], error) {
+	return registryclient.Search[ui.Listed](ctx, r.Client, q)
 }
 
 func (r *reader) Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error) {

@@ -122,9 +122,12 @@ func (q *Query) WatchParameters() url.Values {
 }
 
 // Page is a page of agents.
-type Page struct {
-	Agents     []Agent `json:"items"`
-	NextCursor string  `json:"nextCursor"`
+type Page = PageOf[Agent]
+
+// PageOf is a page of agents that are decoded as A.
+type PageOf[A any] struct {
+	Agents     []A    `json:"items"`
+	NextCursor string `json:"nextCursor"`
 	// Total is the number of agents on all pages.
 	Total int `json:"total"`
 	// Corrections has the words of the query in whose place similar words find agents.

@@ -77,12 +77,13 @@ type watcher struct {
 
 // open adds an open page of the reader in ctx to the feed of a key. If the key has no feed, it starts one. agent is
 // watcher.agent.
-// ok is false if the page would exceed MaxStreams, MaxStreamsPerViewer or MaxViewers.
+// ok is false if the page would exceed MaxStreams, MaxStreamsPerViewer or MaxViewers. Further pages of readers leave room for the first page
+// of each of MaxViewers readers.
 func (c *changes) open(ctx context.Context, key, agent string) (f *feed, w *watcher, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f = c.feeds[key]
-	if f != nil && f.pages() >= c.options.MaxStreamsPerViewer {
+	if f != nil && f.pages() > 0 && (f.pages() >= c.options.MaxStreamsPerViewer || c.streams+c.options.MaxViewers-c.readers() >= c.options.MaxStreams) {
 		return nil, nil, false
 	}
 	if c.streams >= c.options.MaxStreams || f == nil && len(c.feeds) >= c.options.MaxViewers && !c.evictIdle() {
@@ -106,6 +107,17 @@ func (c *changes) open(ctx context.Context, key, agent string) (f *feed, w *watc
 	}
 	c.streams++
 	return f, f.add(agent), true
+}
+
+// readers returns the number of readers with open pages. The caller holds c.mu.
+func (c *changes) readers() int {
+	n := 0
+	for _, f := range c.feeds {
+		if f.idle == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // close removes a page from a feed. A feed without pages ends after linger, unless another page is

@@ -5,6 +5,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 // context to began.
 type watchedRegistry struct{ began chan context.Context }
 
-func (*watchedRegistry) Search(context.Context, registryapi.Query) (*registryapi.Page, error) {
-	return &registryapi.Page{}, nil
+func (*watchedRegistry) Search(context.Context, registryapi.Query) (*registryapi.PageOf[Listed], error) {
+	return &registryapi.PageOf[Listed]{}, nil
 }
 
 func (*watchedRegistry) Agent(context.Context, string, string) (*registryapi.Agent, error) {
@@ -95,6 +96,31 @@ func TestAReaderWithTheMostPagesLeavesPagesToOthers(t *testing.T) {
 	c.close("jane", f, w)
 	if _, _, ok := c.open(t.Context(), "jane", ""); !ok {
 		t.Error("jane has closed a page, and the next one is refused")
+	}
+}
+
+// Readers with as many pages as they may have leave room for the first page of each other reader.
+func TestReadersWithManyPagesLeavePagesToOthers(t *testing.T) {
+	const viewers, streams = 20, 50
+	c, _ := newTestChanges(t, viewers, streams, 20)
+	opened := 0
+	for i := range 10 {
+		for range 20 {
+			if _, _, ok := c.open(t.Context(), fmt.Sprint("busy-", i), ""); ok {
+				opened++
+			}
+		}
+	}
+	if opened < streams-viewers {
+		t.Errorf("ten readers have %d pages together", opened)
+	}
+	for i := range viewers - 10 {
+		if _, _, ok := c.open(t.Context(), fmt.Sprint("person-", i), ""); !ok {
+			t.Errorf("the first page of reader %d is refused", 11+i)
+		}
+	}
+	if c.streams > streams {
+		t.Errorf("%d pages are open", c.streams)
 	}
 }
 

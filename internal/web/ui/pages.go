@@ -13,6 +13,7 @@
 //	site     options of a server of the pages, the templates, and what all pages share
 //	code     lines that call an agent from a shell and from programs
 //	agents   the list of agents, the page of an agent, and its cards
+//	listed   an agent of the list
 //	rows     the rows of the list that the browser does not have yet
 //	changes  streams of changes
 //	pages    routes, security headers

@@ -24,9 +24,9 @@ import (
 )
 
 // agentsOf returns agents with these names.
-func agentsOf(t *testing.T, names ...string) []registryapi.Agent {
+func agentsOf(t *testing.T, names ...string) []Listed {
 	t.Helper()
-	agents := make([]registryapi.Agent, len(names))
+	agents := make([]Listed, len(names))
 	for i, name := range names {
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"namespace":"team","name":%q}`, name), &agents[i]); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestRowsThatTheBrowserHasAreNamedByTheirPlaces(t *testing.T) {
 	agents := agentsOf(t, "a", "b", "c", "d", "new", "e")
 	known := make([]string, 0, len(agents)+1)
 	for _, i := range []int{0, 1, 5, 3, 2} { // a b e d c
-		known = append(known, versionOf(&agents[i]))
+		known = append(known, agents[i].version)
 	}
 	got := ""
 	for _, r := range rowsOf(agents, append(known, "removed")) {
@@ -56,9 +56,11 @@ func TestRowsThatTheBrowserHasAreNamedByTheirPlaces(t *testing.T) {
 
 func TestARowHasAnotherVersionAfterEachChange(t *testing.T) {
 	agent := agentsOf(t, "a")[0]
-	before := versionOf(&agent)
-	agent.JSON = []byte(`{"namespace":"team","name":"a","ready":true}`)
-	if after := versionOf(&agent); after == before {
+	before := agent.version
+	if err := json.Unmarshal([]byte(`{"namespace":"team","name":"a","version":"2"}`), &agent); err != nil {
+		t.Fatal(err)
+	}
+	if after := agent.version; after == before {
 		t.Errorf("both versions are %s", after)
 	}
 }
@@ -68,14 +70,14 @@ type busyRegistry struct {
 	watchedRegistry
 
 	mu     sync.Mutex
-	agents []registryapi.Agent
+	agents []Listed
 	events chan registryapi.Event
 }
 
-func (r *busyRegistry) Search(_ context.Context, q registryapi.Query) (*registryapi.Page, error) {
+func (r *busyRegistry) Search(_ context.Context, q registryapi.Query) (*registryapi.PageOf[Listed], error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &registryapi.Page{Agents: append([]registryapi.Agent(nil), r.agents[:q.Limit]...), Total: len(r.agents), NextCursor: "next"}, nil
+	return &registryapi.PageOf[Listed]{Agents: append([]Listed(nil), r.agents[:q.Limit]...), Total: len(r.agents), NextCursor: "next"}, nil
 }
 
 func (r *busyRegistry) Watch(ctx context.Context, _ registryapi.Query, _ string, each func(registryapi.Event) error) error {
@@ -113,7 +115,7 @@ var placeOrVersion = regexp.MustCompile(`<tr data-(?:version="([^"]+)"|from="(\d
 func TestAPageOfTenThousandChangingAgentsReceivesItsOwnChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const span, perSecond = 20 * time.Second, 50
-		r := &busyRegistry{agents: make([]registryapi.Agent, 10_000), events: make(chan registryapi.Event, 100_000)}
+		r := &busyRegistry{agents: make([]Listed, 10_000), events: make(chan registryapi.Event, 100_000)}
 		for i := range r.agents {
 			r.change(i, 0)
 		}
@@ -200,7 +202,7 @@ func TestAPageOfTenThousandChangingAgentsReceivesItsOwnChanges(t *testing.T) {
 			t.Error("the page hears nothing of the last change")
 		}
 		for i := range known {
-			if want := versionOf(&r.agents[i]); known[i] != want {
+			if want := r.agents[i].version; known[i] != want {
 				t.Errorf("row %d of the page is old", i)
 			}
 		}

@@ -25,7 +25,7 @@ import (
 // of the pages puts the reader into the context.
 type Registry interface {
 	// Search returns one page of the agents that match the query.
-	Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error)
+	Search(ctx context.Context, q registryapi.Query) (*registryapi.PageOf[Listed], error)
 	// Agent returns an agent.
 	Agent(ctx context.Context, namespace, name string) (*registryapi.Agent, error)
 	// Card returns the text of a card: the card of A2A 1.0 for the version "1.0", or the union card for "".
@@ -97,7 +97,7 @@ type Options struct {
 	CallsAs string
 	// SignOut is the path, relative to the base, that ends the session; "" for none.
 	SignOut string
-	// MaxViewers bounds the watches of the registry, which are one for each Viewer.Key. MaxStreams bounds all open
+	// MaxViewers bounds the watches of the registry, which are one for each Viewer.Key. MaxStreams, which is no less, bounds all open
 	// pages that receive changes, and MaxStreamsPerViewer those of one Key. Required.
 	MaxViewers, MaxStreams, MaxStreamsPerViewer int
 	// Now returns the time. Required.

@@ -52,34 +52,10 @@ type readers struct {
 
 var _ ui.Registry = (*readers)(nil)
 
-// listed is an agent in a list, which shows only the names of skills.
-type listed registryapi.Agent
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *listed) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, (*registryapi.Agent)(l)); err != nil {
-		return err
-	}
-	for i := range l.Skills {
-		l.Skills[i] = registryapi.Skill{ID: l.Skills[i].ID, Name: l.Skills[i].Name}
-	}
-	return nil
-}
-
-// Search implements ui.Registry. The agents have only the ids and the names of their skills.
-func (v *readers) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
-	var found struct {
-		registryapi.Page
-
-		Agents []listed `json:"items"`
-	}
-	if err := v.read(ctx, &found, "/v1/agents?"+q.PageParameters().Encode()); err != nil {
-		return nil, err
-	}
-	for i := range found.Agents {
-		found.Page.Agents = append(found.Page.Agents, registryapi.Agent(found.Agents[i]))
-	}
-	return &found.Page, nil
+// Search implements ui.Registry.
+func (v *readers) Search(ctx context.Context, q registryapi.Query) (*registryapi.PageOf[ui.Listed], error) {
+	page := &registryapi.PageOf[ui.Listed]{}
+	return page, v.read(ctx, page, "/v1/agents?"+q.PageParameters().Encode())
 }
 
 // Agent implements ui.Registry.

@@ -29,7 +29,7 @@ const (
 	turnTimeout    = 5 * time.Second
 	// pageMemory bounds the pages of all people that are not sent yet, in bytes. memoryTimeout bounds the wait for it.
 	pageMemory    = 16 << 20
-	memoryTimeout = time.Second
+	memoryTimeout = 3 * time.Second
 	// outcomeMemory is the memory for the response to a POST request, in bytes.
 	outcomeMemory = 64 << 10
 	// piece is how much of a page is written at a time, in bytes.

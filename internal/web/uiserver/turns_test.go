@@ -54,19 +54,22 @@ func (*fatRegistry) SeesNamespace(context.Context, access.Caller, string) (bool,
 	return false, nil
 }
 
-// pagesOf returns the pages with a registry, and a function that opens one for a person.
-func pagesOf(t *testing.T, registry Registry) (*turns, func(w http.ResponseWriter, person, name string)) {
+// sitePagesOf returns the pages with a registry, and their turns.
+func sitePagesOf(t *testing.T, registry Registry) (*ui.Pages, *turns) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	pages := ui.New(ctx, ui.Options{
-		Registry: &readers{registry: registry, agents: fake.NewClientBuilder().Build()}, Heading: heading, Lost: "lost", Viewer: viewerOf, Now: time.Now,
-		MaxViewers: 1, MaxStreams: 1, MaxStreamsPerViewer: 1,
-	})
+	pages := (&Server{options: Options{Registry: registry, Agents: fake.NewClientBuilder().Build(), Clock: clock.RealClock{}}}).pages(ctx)
 	t.Cleanup(func() {
 		cancel()
 		pages.Wait()
 	})
-	turns := newTurns(clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	return pages, newTurns(clock.RealClock{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+}
+
+// pagesOf returns the turns of the pages with a registry, and a function that opens one for a person.
+func pagesOf(t *testing.T, registry Registry) (*turns, func(w http.ResponseWriter, person, name string)) {
+	t.Helper()
+	pages, turns := sitePagesOf(t, registry)
 	handler := turns.rendered(pages)
 	return turns, func(w http.ResponseWriter, person, name string) {
 		ctx := withReader(t.Context(), access.Caller{Username: person})
@@ -245,5 +248,56 @@ func TestPeopleTakeTurns(t *testing.T) {
 		if n, all := len(reads), 10+10*turnSlots; n != all {
 			t.Errorf("%d of %d pages were made", n, all)
 		}
+	})
+}
+
+// slowRegistry takes a time for each response.
+type slowRegistry struct {
+	*fatRegistry
+	takes time.Duration
+}
+
+func (s *slowRegistry) ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller) {
+	select {
+	case <-time.After(s.takes):
+		s.fatRegistry.ServeCaller(w, r, c)
+	case <-r.Context().Done():
+	}
+}
+
+// TestManyTabsOfOneDelayNoOther opens many lists and streams of one person, which are slow to make. The pages of another person are made in
+// their turn, and receive changes.
+func TestManyTabsOfOneDelayNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 100 * time.Millisecond
+		pages, turns := sitePagesOf(t, &slowRegistry{newFatRegistry(), takes})
+		handler := turns.rendered(pages)
+		serve := func(ctx context.Context, w http.ResponseWriter, handler http.Handler, person, path string) {
+			handler.ServeHTTP(w, httptest.NewRequestWithContext(withReader(ctx, access.Caller{Username: person}), http.MethodGet, path, http.NoBody))
+		}
+		closing, closeAll := context.WithCancel(t.Context())
+		var tabs sync.WaitGroup
+		for range 2 * maxStreams {
+			tabs.Go(func() { serve(closing, httptest.NewRecorder(), pages, "mallory", "/changes") })
+			tabs.Go(func() { serve(closing, httptest.NewRecorder(), handler, "mallory", "/agents/team/thin") })
+		}
+		synctest.Wait()
+		for range 10 {
+			began := time.Now()
+			w := httptest.NewRecorder()
+			serve(t.Context(), w, handler, "jane", "/agents/team/thin")
+			if w.Code != http.StatusOK || time.Since(began) > 2*takes {
+				t.Errorf("a page of another person = %d after %s", w.Code, time.Since(began))
+			}
+		}
+		watching, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		w := httptest.NewRecorder()
+		serve(watching, w, pages, "jane", "/changes")
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/event-stream" {
+			t.Errorf("the changes of another person = %d", w.Code)
+		}
+		closeAll()
+		tabs.Wait()
 	})
 }
