@@ -17,6 +17,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 )
 
@@ -67,8 +68,9 @@ pods always come from the spec. A tool that applies the manifest from a reposito
 		if err := a.cluster.SetRevision(cmd.Context(), agent, revision.Number); err != nil {
 			return err
 		}
-		return a.printText(fmt.Appendf(nil, "Agent %s/%s goes back to revision %d (%s). kubectl a2a rollback %s --clear runs the spec again.\n",
-			agent.Namespace, agent.Name, revision.Number, strings.Join(append(slices.Clip(revision.Images), revision.SidecarImage), ", "), a.arguments(agent)))
+		images := strings.Join(append(slices.Clip(revision.Images), revision.SidecarImage), ", ")
+		return a.printText([]byte(safetext.Line(fmt.Sprintf("Agent %s/%s goes back to revision %d (%s). kubectl a2a rollback %s --clear runs the spec again.",
+			agent.Namespace, agent.Name, revision.Number, images, a.arguments(agent))) + "\n"))
 	}
 	return cmd
 }

@@ -75,7 +75,7 @@ func TestRollback(t *testing.T) {
 
 	c.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "kept"}})
 	c.keep(t, agent, 1, "example/echo:1", "gone")
-	c.keep(t, agent, 2, "example/echo:2", "kept")
+	c.keep(t, agent, 2, "example/\x1b:2", "kept") // run checks that no output has the escape
 	c.keep(t, agent, 3, "example/echo:3", "")
 	agent.Status.Revisions = &a2av1alpha1.AgentRevisions{LastGood: 3, LastGoodTemplate: "good"}
 	if err := c.Status().Update(t.Context(), agent); err != nil {
