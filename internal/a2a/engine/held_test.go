@@ -108,3 +108,15 @@ func TestMessageAfterAPauseIsNotHeld(t *testing.T) {
 		stream.want(t, "task:submitted status:input-required(which?)/paused status:input-required(take your time) EOF")
 	})
 }
+
+// TestAPanicEndsItsTurnOnly lets the backend panic. The turn fails, and the next message runs.
+func TestAPanicEndsItsTurnOnly(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		stream := b.stream(newRequest("m1", "hi"))
+		b.nextCall().steps <- func() { panic("a text that the backend cannot read") }
+		stream.want(t, "task:submitted status:failed(The sidecar cannot handle what the agent sent) EOF")
+		next := b.stream(newRequest("m2", "hi"))
+		b.nextCall().endRun(nil)
+		next.want(t, "task:submitted status:completed EOF")
+	})
+}

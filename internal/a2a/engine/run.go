@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -104,6 +105,17 @@ func (t *task) callBackend(base context.Context, r *run) error {
 		decide := time.AfterFunc(t.engine.options.DecideAfter, func() { t.decideSilentTurn(base, r) })
 		defer decide.Stop()
 	}
+	return t.runBackend(ctx, call, emit)
+}
+
+// runBackend calls the backend. A panic ends the turn and not the process, because others choose the texts that a backend reads.
+func (t *task) runBackend(ctx context.Context, call *backend.Turn, emit backend.Emit) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			t.engine.options.Log.ErrorContext(ctx, "turn panicked", "task", t.key.TaskID, "reason", reason, "stack", string(debug.Stack()))
+			err = backend.Failed("The sidecar cannot handle what the agent sent", nil)
+		}
+	}()
 	return t.engine.options.Backend.Run(ctx, call, emit)
 }
 

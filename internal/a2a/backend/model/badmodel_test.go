@@ -125,3 +125,22 @@ func TestTextsOfToolsChangeNothing(t *testing.T) {
 		t.Errorf("the model gets %d tools and %+v", len(last.Tools), last.Messages)
 	}
 }
+
+// TestAToolThatPanics checks that the panic of a tool is a result that is not known, and that the turn goes on.
+func TestAToolThatPanics(t *testing.T) {
+	set := newTools(func(*model.Call) (*model.Result, error) { panic("a result that cannot be read") }, &model.Tool{Name: "look"})
+	var last *request
+	k := newTask(t, func(r *request) string {
+		last = r
+		if len(set.made()) == 0 {
+			return says("I look. ", `look {}`)
+		}
+		return says("Done.")
+	}, model.Options{Toolsets: []model.Toolset{set}})
+	if err := k.send(text("Go")); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(last); !strings.Contains(got, "The outcome of this call is not known: the sidecar cannot handle the result") {
+		t.Errorf("the model reads %s", got)
+	}
+}

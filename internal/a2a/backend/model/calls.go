@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -162,7 +163,14 @@ func (l *loop) runCall(ctx context.Context, c *call, do doer) error {
 }
 
 // callTool runs a call in a span.
-func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(string)) (*Result, error) {
+func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(string)) (result *Result, err error) {
+	defer func() {
+		// The call has a goroutine of its own, and a server chooses the result.
+		if reason := recover(); reason != nil {
+			l.options.Log.ErrorContext(ctx, "call of a tool panicked", "task", l.turn.TaskID, "tool", c.Name, "reason", reason, "stack", string(debug.Stack()))
+			err = errors.New("the sidecar cannot handle the result")
+		}
+	}()
 	ctx, span := l.options.Tracer.StartTool(ctx, l.turn.Trace, c.Name, c.ID, l.turn.TaskID)
 	turn := *l.turn
 	turn.Trace = span.Of(turn.Trace)
@@ -171,7 +179,7 @@ func (l *loop) callTool(ctx context.Context, c *call, tool *Tool, progress func(
 		run.Resume = c.paused.Resume
 		run.Answer = l.turn.Message
 	}
-	result, err := tool.Toolset.Call(ctx, run, progress)
+	result, err = tool.Toolset.Call(ctx, run, progress)
 	switch {
 	case ctx.Err() != nil:
 		span.End("canceled")
