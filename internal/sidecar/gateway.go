@@ -89,6 +89,8 @@ func newGatewayTransport(t *trust.Store, until time.Time, now func() time.Time) 
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		// Five bytes of a header become a hundred, twice: the gateway copies it.
+		MaxResponseHeaderBytes: 16 << 10,
 	}
 }
 

@@ -17,12 +17,18 @@ import (
 	"time"
 )
 
-// maxInformational bounds the informational responses (1xx) to one request.
-const maxInformational = 5
+const (
+	// maxInformational bounds the informational responses (1xx) to one request.
+	maxInformational = 5
+	// maxFields bounds the fields of the header of a response. fewBytes is the length of a header that is not counted.
+	maxFields = 128
+	fewBytes  = 2 << 10
+)
 
 var (
 	errNotSent    = errors.New("the connection was closed before the request was sent")
 	errLongHeader = errors.New("the header of the response is too long")
+	errManyFields = errors.New("the header of the response has too many fields")
 	errUpgraded   = errors.New("the server switched protocols, which the request did not ask for")
 )
 
@@ -135,12 +141,24 @@ func (c *conn) readHeader() (*http.Response, error) {
 			return nil, fmt.Errorf("read response header: %w", err)
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errUpgraded
+		case c.maxHeader-c.headerRoom > fewBytes && HasTooManyFields(resp.Header):
+			return nil, errManyFields
 		case resp.StatusCode >= http.StatusOK:
 			c.headerRoom = math.MaxInt
 			return resp, nil
 		}
 	}
 	return nil, errors.New("too many informational responses")
+}
+
+// HasTooManyFields reports whether the header of a response has more fields than any server needs. A field takes many times its length, and
+// a response that is read keeps its header.
+func HasTooManyFields(header http.Header) bool {
+	fields := 0
+	for _, values := range header {
+		fields += len(values)
+	}
+	return fields > maxFields
 }
 
 // cause returns the cause of the context if the context of the call has ended, and err

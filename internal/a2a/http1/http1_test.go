@@ -107,6 +107,8 @@ func TestResponses(t *testing.T) {
 		"switches protocols":         {response: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", err: "switched protocols"},
 		"not HTTP":                   {response: "SSH-2.0-x\r\n\r\n", err: "malformed"},
 		"two content lengths":        {response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi", err: "Content-Length"},
+		"many fields":                {response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + strings.Repeat("abc:\r\n", 500) + "\r\nhi", err: "too many fields"},
+		"some fields":                {response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + strings.Repeat("abc: 0123456789012345678\r\n", 100) + "\r\nhi", want: "200 hi", reused: true},
 		"long header":                {response: "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 5<<10) + "\r\n\r\n", err: "header of the response is too long"},
 	}
 	for name, tt := range tests {

@@ -170,5 +170,5 @@ func (s *Server) guard(field, address, clusterDomain string, connect time.Durati
 
 // localTransport returns a transport to a container of the pod.
 func localTransport() *http.Transport {
-	return &http.Transport{MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout}
+	return &http.Transport{MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: 64 << 10}
 }

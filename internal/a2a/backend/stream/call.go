@@ -101,7 +101,12 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 	if c.direct != nil && http1.Supports(r.URL) {
 		return c.direct.Do(ctx, &http1.Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
 	}
-	return c.transport.RoundTrip(r.http(ctx))
+	resp, err := c.transport.RoundTrip(r.http(ctx))
+	if err == nil && http1.HasTooManyFields(resp.Header) {
+		_ = resp.Body.Close()
+		return nil, backend.Failed("The header of the agent's answer has too many fields", nil)
+	}
+	return resp, err
 }
 
 // isTurnError reports whether an error of a transport is a *backend.TurnError, which then is
