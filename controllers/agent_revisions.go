@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,9 +63,12 @@ func (r *AgentReconciler) record(ctx context.Context, in state.Agent, want desir
 		return err
 	}
 	number := int64(1)
-	if len(kept) > 0 {
-		number = kept[len(kept)-1].Revision
-		if kept[len(kept)-1].Annotations[a2av1alpha1.AnnotationRevisionDigest] != digest {
+	for i := range kept {
+		if kept[i].Revision == math.MaxInt64 { // a tenant has created it
+			break
+		}
+		number = kept[i].Revision
+		if kept[i].Annotations[a2av1alpha1.AnnotationRevisionDigest] != digest {
 			number++
 		}
 	}

@@ -5,7 +5,9 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -278,6 +280,48 @@ var _ = Describe("the revisions of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TooManyRevisions")
 		Expect(imageOf(ctx, agent)).To(Equal("example/echo:2"), "what runs stays")
 		Expect(result.RequeueAfter).To(BeNumerically("~", gather.RevisionsRecheck, gather.RevisionsRecheck))
+	})
+
+	It("are those of the status if a tenant has created others with their numbers", func(ctx context.Context) {
+		kept, err := gather.KeptRevisions(ctx, cluster, agent, 1)
+		Expect(err).NotTo(HaveOccurred())
+		forge := func(name string, number int64, image string) {
+			GinkgoHelper()
+			content := &state.RevisionContent{}
+			Expect(json.Unmarshal(kept[0].Data.Raw, content)).To(Succeed())
+			content.Spec.Workload.Template.Spec.Containers[0].Image = image
+			raw, digest, err := content.Encode()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(cluster.Create(ctx, &appsv1.ControllerRevision{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: agent.Namespace, Name: name, Labels: names.Labels(agent.Name), Annotations: map[string]string{a2av1alpha1.AnnotationRevisionDigest: digest},
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))},
+				},
+				Data: runtime.RawExtension{Raw: raw}, Revision: number,
+			})).To(Succeed())
+		}
+		forge("a-forged", 1, "example/forged:1")
+		forge("z-forged", 1, "example/forged:2")
+
+		By("running the one of the status")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			setImage("example/echo:2")(a)
+			a.Spec.Workload.Revision = 1
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:1"))
+
+		By("running none if the status names another one")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 0 })
+		forge("max", math.MaxInt64, "example/forged:3")
+		f.expectReconciled(ctx, agent)
+		f.expectRolledOut(ctx, agent, "echo-2")
+		Expect(agent.Status.Revisions.LastGood).To(BeEquivalentTo(2))
+		f.reconciler.config.Gather.Revisions = gather.NewRevisions(f.clock) // the manager starts anew
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Revision = 1 })
+		f.expectReconciled(ctx, agent)
+		Expect(imageOf(ctx, agent)).To(Equal("example/echo:2"))
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False RevisionNotFound", "several ControllerRevisions")
 	})
 
 	It("count only if the operator wrote them", func(ctx context.Context) {

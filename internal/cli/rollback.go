@@ -92,13 +92,39 @@ func (a *app) revisionToRun(ctx context.Context, agent *a2av1alpha1.Agent, numbe
 		return below == 0 || r.Revision < below
 	})
 	if i >= 0 {
-		return readRevision(agent, &stored[i])
+		found := onlyRevision(agent.Status.Revisions, stored, stored[i].Revision)
+		if found == nil {
+			return nil, failure.New(failure.Usage, "Agent %s has several revisions %d", a.arguments(agent), stored[i].Revision).
+				WithHint("delete the ControllerRevisions that the operator did not write: kubectl get controllerrevisions -n %s -l %s=%s", agent.Namespace, a2av1alpha1.LabelAgent, agent.Name)
+		}
+		return readRevision(agent, found)
 	}
 	hint := "see kubectl a2a history " + a.arguments(agent)
 	if number > 0 {
 		return nil, failure.New(failure.Usage, "Agent %s has no revision %d", a.arguments(agent), number).WithHint("%s", hint)
 	}
 	return nil, failure.New(failure.Usage, "Agent %s has no earlier revision", a.arguments(agent)).WithHint("%s", hint)
+}
+
+// onlyRevision returns the stored revision with a number. If somebody else has created another one, it returns the one that the status
+// names, or nil if it names none.
+func onlyRevision(status *a2av1alpha1.AgentRevisions, stored []appsv1.ControllerRevision, number int64) *appsv1.ControllerRevision {
+	digest := func(r *appsv1.ControllerRevision) string { return r.Annotations[a2av1alpha1.AnnotationRevisionDigest] }
+	var found *appsv1.ControllerRevision
+	for i := range stored {
+		each := &stored[i]
+		switch {
+		case each.Revision != number:
+		case status != nil && status.LastGood == number && digest(each) == status.LastGoodDigest:
+			return each
+		case found == nil:
+			found = each
+		case digest(each) != digest(found) && (status == nil || status.LastGood != number):
+			return nil
+		default:
+		}
+	}
+	return found
 }
 
 // runningRevision returns the number of the revision that the agent runs, 0 if it runs a spec that was not ready yet.

@@ -134,3 +134,25 @@ func TestRunningRevisionOfAnAgentWithoutCode(t *testing.T) {
 		t.Errorf("runningRevision() = %d, %v", got, err)
 	}
 }
+
+// TestRevisionsWithOneNumber has a revision of the operator and one that a tenant has created with its number.
+func TestRevisionsWithOneNumber(t *testing.T) {
+	revision := func(name string, number int64, digest string) appsv1.ControllerRevision {
+		return appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{a2av1alpha1.AnnotationRevisionDigest: digest}}, Revision: number}
+	}
+	stored := []appsv1.ControllerRevision{revision("c", 3, "c"), revision("a", 2, "forged"), revision("b", 2, "good")}
+	for name, test := range map[string]struct {
+		status *a2av1alpha1.AgentRevisions
+		number int64
+		want   string
+	}{
+		"only one":                        {nil, 3, "c"},
+		"the status names it":             {&a2av1alpha1.AgentRevisions{LastGood: 2, LastGoodDigest: "good"}, 2, "b"},
+		"the status names another number": {&a2av1alpha1.AgentRevisions{LastGood: 3, LastGoodDigest: "c"}, 2, ""},
+	} {
+		found := onlyRevision(test.status, stored, test.number)
+		if (found == nil) != (test.want == "") || found != nil && found.Name != test.want {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package clusteraccess
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -27,7 +28,9 @@ func (c *Cluster) Revisions(ctx context.Context, agent *a2av1alpha1.Agent) ([]ap
 		return nil, err
 	}
 	kept := slices.DeleteFunc(list.Items, func(r appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&r, agent) })
-	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int { return int(b.Revision - a.Revision) })
+	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(a.Name, b.Name))
+	})
 	return kept, nil
 }
 

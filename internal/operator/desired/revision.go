@@ -155,6 +155,10 @@ func templateDigest(in state.Agent, platform Platform) (string, error) {
 }
 
 func revisionNotFound(revision *state.Revision) state.Problem {
+	if revision.Ambiguous {
+		return state.NewProblem(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonRevisionNotFound,
+			"spec.workload.revision is %d, and several ControllerRevisions of the Agent have this number; delete those that the operator did not write", revision.Number)
+	}
 	kept := "no revision is kept; remove the field"
 	if len(revision.Kept) > 0 {
 		kept = fmt.Sprintf("the kept revisions are %s; set one of them, or remove the field",

@@ -4,6 +4,7 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,10 +75,16 @@ func (g *Gatherer) revision(ctx context.Context, agent *a2av1alpha1.Agent) (*sta
 	size := 0
 	for i := range kept {
 		found.Kept = append(found.Kept, kept[i].Revision)
-		if kept[i].Revision == number && kept[i].Data.Raw != nil {
-			found.Content = contentOf(&kept[i])
-			size = len(kept[i].Data.Raw)
+		if kept[i].Data.Raw == nil {
+			continue
 		}
+		found.Ambiguous = size > 0
+		found.Content = contentOf(&kept[i])
+		size = len(kept[i].Data.Raw)
+	}
+	found.Kept = slices.Compact(found.Kept)
+	if found.Ambiguous {
+		found.Content = nil
 	}
 	if g.Revisions != nil && size <= state.MaxAgentSpec {
 		var expires time.Time
@@ -121,18 +128,24 @@ func (g *Gatherer) KeptRevisions(ctx context.Context, agent *a2av1alpha1.Agent, 
 	return kept, err
 }
 
-// KeptRevisions reads the revisions of an Agent from the API server, ordered by number, with their digests. One revision with the number
-// content has its content, of at most state.MaxRevisionSize. It returns pagedlist.ErrTooMany, wrapped, if there are more than the
-// operator reads.
+// KeptRevisions reads the revisions of an Agent from the API server, ordered by number and digest, with their digests. The revision with the
+// number content has its content, of at most state.MaxRevisionSize. A tenant may create another one with this number: the status of the Agent
+// tells which one it means, by its digest. If it does not, two of them have their content. KeptRevisions returns pagedlist.ErrTooMany, wrapped,
+// if there are more than the operator reads.
 func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.Agent, content int64) ([]appsv1.ControllerRevision, error) {
 	var kept []appsv1.ControllerRevision
-	hasContent := false
+	contents := map[string]bool{} // by digest
+	good := ""
+	if status := agent.Status.Revisions; status != nil && status.LastGood == content {
+		good = status.LastGoodDigest
+	}
 	err := pagedlist.Each(ctx, live, &appsv1.ControllerRevisionList{}, maxListedRevisions, func(o runtime.Object) {
 		if r := o.(*appsv1.ControllerRevision); metav1.IsControlledBy(r, agent) && len(kept) <= maxKept {
 			stripped := strippedRevision(r)
-			if r.Revision == content && !hasContent && len(r.Data.Raw) <= state.MaxRevisionSize {
+			digest := stripped.Annotations[a2av1alpha1.AnnotationRevisionDigest]
+			if isWanted := good == "" || digest == good; r.Revision == content && isWanted && len(contents) < 2 && !contents[digest] && contentOf(r) != nil {
 				stripped.Data.Raw = r.Data.Raw
-				hasContent = true
+				contents[digest] = true
 			}
 			kept = append(kept, stripped)
 		}
@@ -143,7 +156,10 @@ func KeptRevisions(ctx context.Context, live client.Reader, agent *a2av1alpha1.A
 	if err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int { return int(a.Revision - b.Revision) })
+	slices.SortFunc(kept, func(a, b appsv1.ControllerRevision) int {
+		digest := func(r *appsv1.ControllerRevision) string { return r.Annotations[a2av1alpha1.AnnotationRevisionDigest] }
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(digest(&a), digest(&b)), cmp.Compare(a.Name, b.Name))
+	})
 	return kept, nil
 }
 

@@ -20,6 +20,8 @@ type Revision struct {
 	Number int64
 	// TooMany is true if the namespace has more ControllerRevisions of the Agent than the operator reads.
 	TooMany bool
+	// Ambiguous is true if several revisions have the number, with other contents, and the status of the Agent does not tell which one it is.
+	Ambiguous bool
 	// Content is nil if no such revision is kept.
 	Content *RevisionContent
 	// Kept are the numbers of the kept revisions, ascending.
