@@ -91,6 +91,8 @@ type Applier struct {
 	rejected *memo.Memo[target, attempt, rejection]
 	// undone contains the writes whose values the API server did not keep (see package memo).
 	undone *memo.Memo[target, string, state.Contest]
+	// repeats counts the writes of the same content (see package memo).
+	repeats *memo.Repeats[target]
 	// contests contains the fields that others set, by owner (see package memo).
 	contests *memo.Memo[types.UID, struct{}, []contest]
 }
@@ -131,6 +133,7 @@ func New(config Config) *Applier {
 		scaled:    memo.NewWrites[types.UID, int32](maxPendingWrites, config.Clock),
 		rejected:  memo.New[target, attempt, rejection](maxRejections, config.Clock),
 		undone:    memo.New[target, string, state.Contest](maxContests, config.Clock),
+		repeats:   memo.NewRepeats[target](config.Clock),
 		contests:  memo.New[types.UID, struct{}, []contest](maxContests, config.Clock),
 	}
 }
@@ -140,4 +143,5 @@ func New(config Config) *Applier {
 func (a *Applier) ForgetRejections() {
 	a.rejected.Clear()
 	a.undone.Clear()
+	a.repeats.Clear()
 }

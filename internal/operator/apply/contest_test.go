@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -58,14 +59,16 @@ func TestContestedFields(t *testing.T) {
 			live := &managed{}
 			passive := testingclock.NewFakePassiveClock(time.Now())
 			a := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", OwnerLabel: "owner", Clock: passive, Live: live})
-			for range test.times {
+			for i := range test.times {
 				passive.SetTime(passive.Now().Add(test.every))
 				foreign := applied(t)
 				foreign.Data["a"] = "foreign"
+				want := configMap()
 				if test.digest != "" {
+					want.Data["b"] = strconv.Itoa(i)
 					foreign.Annotations["digest"] = test.digest
 				}
-				if _, err := a.Set(t.Context(), owner, Of(configMap(), foreign)); err != nil {
+				if _, err := a.Set(t.Context(), owner, Of(want, foreign)); err != nil {
 					t.Fatal(err)
 				}
 				a.written.Drop(Of(configMap(), foreign).target) // the cache shows the write, and then the change of the other program

@@ -76,7 +76,7 @@ type difference struct {
 // again.
 func (a *Applier) compare(ctx context.Context, owner Owner, object Object, digest string, result *state.Written) (d difference, done bool, err error) {
 	if object.current.GetAnnotations()[a.config.DigestAnnotation] != digest {
-		return d, false, nil
+		return a.compareUnmarked(owner, object, digest, result)
 	}
 	if inSync(object.desired, object.current) {
 		return d, true, nil
@@ -96,6 +96,22 @@ func (a *Applier) compare(ctx context.Context, owner Owner, object Object, diges
 	}
 	d.change, d.isForeign = a.foreignChange(ctx, owner, object, sent)
 	return d, false, nil
+}
+
+// compareUnmarked is compare for an object with the digest of another content. If the operator has written this content before, another program
+// has changed the annotation.
+func (a *Applier) compareUnmarked(owner Owner, object Object, digest string, result *state.Written) (d difference, done bool, err error) {
+	count, _ := a.repeats.Wait(object.target, digest)
+	d.isForeign = count > 0
+	d.change = a.unmarked(object)
+	known, err := a.isUndone(owner, object, digest)
+	result.Undone = result.Undone || known
+	return d, known || err != nil, err
+}
+
+// unmarked returns the change of the annotation with the digest.
+func (a *Applier) unmarked(o Object) state.Contest {
+	return state.Contest{Kind: o.kind(), Name: o.name, Field: "metadata.annotations[" + a.config.DigestAnnotation + "]"}
 }
 
 // isPart reports whether the cache does not have the content of an object, so that only the API server can compare it.
@@ -138,6 +154,11 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 	default:
 		meta.WithResourceVersion(noVersion)
 	}
+	if _, left := a.repeats.Wait(object.target, digest); left > 0 && object.current != nil {
+		result.Undone = true
+		result.RecheckAfter = shorter(result.RecheckAfter, left)
+		return nil
+	}
 	rejected, recheck, err := a.send(object, digest, func() error {
 		meta.WithAnnotations(map[string]string{a.config.DigestAnnotation: digest})
 		return a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
@@ -156,6 +177,10 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 	if version == object.currentVersion() {
 		// The write has not changed the object, which is as the cache has it. This happens if an admission
 		// webhook undoes the change each time, and if the cache does not have the whole object.
+		if object.current.GetAnnotations()[a.config.DigestAnnotation] != digest { // the write has not set it
+			differs.isForeign = true
+			differs.change = a.unmarked(object)
+		}
 		if differs.isForeign {
 			a.reverted(owner.UID, differs.change, false)
 			result.Undone = true
@@ -163,14 +188,18 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 		}
 		return nil
 	}
-	// The generation does not change with the status.
-	isWritten := differs.isPart && object.current.GetGeneration() > 0 && ptr.Deref(meta.Generation, 0) > object.current.GetGeneration()
+	// The generation does not change with the status. Kinds without a generation have another version only if their content has changed, except
+	// for the status of HorizontalPodAutoscalers, which the operator does not make as large.
+	generation := ptr.Deref(meta.Generation, 0)
+	isWritten := differs.isPart && (generation == 0 || object.current.GetGeneration() > 0 && generation > object.current.GetGeneration())
 	if differs.isForeign || isWritten {
 		a.reverted(owner.UID, differs.change, true)
 	}
 	var pendingFor time.Duration
 	if object.current == nil {
 		pendingFor = createdTimeout
+	} else {
+		a.repeats.Wrote(object.target, digest)
 	}
 	a.written.Put(object.target, memo.Write[write]{
 		Before: object.currentVersion(), After: version, Value: write{digest: digest, uid: ptr.Deref(meta.UID, ""), owner: owner.UID}, PendingFor: pendingFor,
@@ -210,12 +239,17 @@ func (a *Applier) Prune(ctx context.Context, owner Owner, current client.Object,
 		if recheck == 0 {
 			recheck = rejectedFor
 		}
-		if result.RecheckAfter > 0 {
-			recheck = min(recheck, result.RecheckAfter)
-		}
-		result.RecheckAfter = recheck
+		result.RecheckAfter = shorter(result.RecheckAfter, recheck)
 	}
 	return nil
+}
+
+// shorter returns the shorter one of two delays; 0 stands for none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // Scale writes only the number of replicas of the cached Deployment current. It skips a
@@ -260,6 +294,10 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 			continue
 		}
 		object := existing(pod)
+		if _, left := a.repeats.Wait(object.target, value); left > 0 {
+			result.RecheckAfter = shorter(result.RecheckAfter, left)
+			continue
+		}
 		patch, err := annotationPatch(pod.UID, annotation, value)
 		if err != nil {
 			return result, err
@@ -281,6 +319,9 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 		case err != nil:
 			errs = append(errs, fmt.Errorf("patch %s: %w", object, err))
 		default:
+			if patched.ResourceVersion != pod.ResourceVersion {
+				a.repeats.Wrote(object.target, value)
+			}
 			pod.Annotations = patched.Annotations
 			if pod.Annotations[annotation] == value { // an admission webhook may have undone the change
 				a.annotated.Put(pod.UID, memo.Write[string]{Before: pod.ResourceVersion, After: patched.ResourceVersion, Value: value})

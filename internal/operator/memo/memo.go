@@ -94,6 +94,16 @@
 //	  valid: for an hour, while the desired content and the content of the object are the same
 //	  else:  the write is sent again
 //
+//	repeated writes (internal/operator/apply, Applier.repeats)
+//	  entry: the number of writes of the same content of an object, or of the annotation of a pod, that changed it
+//	  valid: for five minutes after the last one
+//	  else:  the next write waits for nothing
+//
+//	repeated statuses (controllers, AgentReconciler and AgentSkillReconciler)
+//	  entry: the number of writes of the same status
+//	  valid: for five minutes after the last one
+//	  else:  the next write waits for nothing
+//
 //	annotated pods (internal/operator/apply, Applier.annotated)
 //	  entry: the value of the annotation that the operator wrote
 //	  valid: while the write is pending
