@@ -112,15 +112,6 @@ func (a *Applier) foreignChange(ctx context.Context, owner Owner, o Object, sent
 	return a.named(ctx, owner, o, sent, field), true
 }
 
-// changeOfPart returns the change of an object of which the cache has no spec, for the case that there is one.
-func (a *Applier) changeOfPart(ctx context.Context, owner Owner, o Object) (state.Contest, error) {
-	sent, err := members(o.desired)
-	if err != nil {
-		return state.Contest{}, fmt.Errorf("compare %s: %w", o, err)
-	}
-	return a.named(ctx, owner, o, sent, "spec"), nil
-}
-
 // named returns the change of a field. From the second change on, it names the manager of the field.
 func (a *Applier) named(ctx context.Context, owner Owner, o Object, sent map[string]any, field string) state.Contest {
 	change := state.Contest{Kind: o.kind(), Name: o.name, Field: field}
@@ -232,7 +223,7 @@ func differingField(path string, want, have any) string {
 		present, _ := have.([]any)
 		return differingElement(path, want, present)
 	default:
-		if reflect.DeepEqual(want, have) || sameQuantity(want, have) || have == nil && isOmitted(want) {
+		if reflect.DeepEqual(want, have) || sameNumber(want, have) || sameQuantity(want, have) || have == nil && isOmitted(want) {
 			return ""
 		}
 		return path
@@ -271,6 +262,12 @@ func elementOf(path string, i int, element any, present []any) (at string, other
 		return at, nil
 	}
 	return at, present[i]
+}
+
+func sameNumber(want, have any) bool {
+	a, isNumber := want.(float64)
+	b, isOther := have.(int64) // of an unstructured object
+	return isNumber && isOther && a == float64(b)
 }
 
 func sameQuantity(want, have any) bool {

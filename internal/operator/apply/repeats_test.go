@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
@@ -108,5 +111,51 @@ func TestAnnotationsThatNeverEnd(t *testing.T) {
 	}
 	if n := len(w.pods); n < 60 || n > 80 {
 		t.Errorf("%d patches in an hour", n)
+	}
+}
+
+// stored lists the object in the API server, and counts the reads.
+type stored struct {
+	client.Reader
+	object map[string]any
+	reads  int
+}
+
+func (s *stored) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	s.reads++
+	list.(*unstructured.UnstructuredList).Items = []unstructured.Unstructured{{Object: s.object}}
+	return nil
+}
+
+// TestPolicyChangesLargeObjects has an object of which the cache has no content, and that a write does not change: a policy changes the write
+// back. The operator reads it once, and writes it each time nevertheless.
+func TestPolicyChangesLargeObjects(t *testing.T) {
+	for name, test := range map[string]struct {
+		data map[string]any
+		want []state.Contest
+	}{
+		"changed": {map[string]any{"a": "foreign"}, []state.Contest{{Kind: "ConfigMap", Name: "cm", Field: "data.a", Undone: true}}},
+		"kept":    {map[string]any{"a": "1", "b": "other"}, nil},
+	} {
+		w := &writer{version: "7"}
+		a := newApplier(w)
+		object, err := members(applied(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		object["data"] = test.data
+		live := &stored{object: object}
+		a.config.Live = live
+		for range 3 {
+			part := applied(t)
+			part.Data = nil
+			result, err := a.Set(t.Context(), owner, Of(configMap(), part))
+			if err != nil || result.Undone != (test.want != nil) {
+				t.Errorf("%s: Set() = %+v, %v", name, result, err)
+			}
+		}
+		if got, _ := a.Contested(owner.UID); !cmp.Equal(test.want, got) || live.reads != 1 || len(w.kinds) != 3 {
+			t.Errorf("%s: Contested() = %v after %d reads and %d writes", name, got, live.reads, len(w.kinds))
+		}
 	}
 }

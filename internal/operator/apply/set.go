@@ -67,9 +67,11 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (stat
 
 // difference is how an object with the digest of its desired content differs from this content.
 type difference struct {
-	// change is the change of another, if isForeign is true. If isPart is true, the answer to the write shows whether there is one.
+	// change is the change of another, if isForeign is true. If isPart is true, the answer to the write shows whether there is one, and sent
+	// has the members of the desired content.
 	change            state.Contest
 	isForeign, isPart bool
+	sent              map[string]any
 }
 
 // compare compares an object with its desired content. done is true if no write is needed: they are equal, or the write would be undone
@@ -83,8 +85,11 @@ func (a *Applier) compare(ctx context.Context, owner Owner, object Object, diges
 	}
 	if isPart(object.current) {
 		d.isPart = true
-		d.change, err = a.changeOfPart(ctx, owner, object)
-		return d, false, err
+		if d.sent, err = members(object.desired); err != nil {
+			return d, false, fmt.Errorf("compare %s: %w", object, err)
+		}
+		d.change = a.named(ctx, owner, object, d.sent, "spec")
+		return d, false, nil
 	}
 	if known, err := a.isUndone(owner, object, digest); known || err != nil {
 		result.Undone = result.Undone || known
@@ -168,25 +173,14 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 	}
 	if rejected != nil {
 		result.Rejection = rejected
-		result.RecheckAfter = recheck
+		result.RecheckAfter = shorter(result.RecheckAfter, recheck)
 		return nil
 	}
 	// The client has decoded the metadata in the API server's response into the apply configuration.
 	meta = metadataOf(object.desired)
 	version := ptr.Deref(meta.ResourceVersion, "")
 	if version == object.currentVersion() {
-		// The write has not changed the object, which is as the cache has it. This happens if an admission
-		// webhook undoes the change each time, and if the cache does not have the whole object.
-		if object.current.GetAnnotations()[a.config.DigestAnnotation] != digest { // the write has not set it
-			differs.isForeign = true
-			differs.change = a.unmarked(object)
-		}
-		if differs.isForeign {
-			a.reverted(owner.UID, differs.change, false)
-			result.Undone = true
-			return a.putUndone(object, digest, differs.change)
-		}
-		return nil
+		return a.unchanged(ctx, owner, object, digest, differs, result)
 	}
 	// The generation does not change with the status. Kinds without a generation have another version only if their content has changed, except
 	// for the status of HorizontalPodAutoscalers, which the operator does not make as large.
@@ -208,10 +202,31 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *s
 	return nil
 }
 
+// unchanged handles a write that has not changed its object, which is as the cache has it. This happens if an admission
+// webhook undoes the change each time, and if the cache does not have the whole object.
+func (a *Applier) unchanged(ctx context.Context, owner Owner, object Object, digest string, differs difference, result *state.Written) error {
+	if object.current == nil {
+		return nil
+	}
+	if object.current.GetAnnotations()[a.config.DigestAnnotation] != digest { // the write has not set it
+		differs.isForeign = true
+		differs.change = a.unmarked(object)
+	}
+	switch {
+	case differs.isForeign:
+		a.reverted(owner.UID, differs.change, false)
+		result.Undone = true
+		return a.putUndone(object, digest, differs.change)
+	case differs.isPart:
+		return a.checkPart(ctx, owner, object, digest, differs.sent, result)
+	}
+	return nil
+}
+
 func addPending(object Object, result *state.Written) {
 	result.Changed = append(result.Changed, object.kind())
 	if object.current == nil {
-		result.RecheckAfter = createdTimeout
+		result.RecheckAfter = shorter(result.RecheckAfter, createdTimeout)
 	}
 }
 

@@ -4,12 +4,19 @@
 package apply
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/operator/pagedlist"
 	"github.com/a2a-operator/a2a-operator/internal/operator/state"
 )
 
@@ -29,6 +36,43 @@ func (a *Applier) isUndone(owner Owner, object Object, digest string) (bool, err
 		a.reverted(owner.UID, change, false)
 	}
 	return known, nil
+}
+
+// checkPart reads an object that a write has not changed, and of whose content the cache has a part: a policy may change each write. It does so
+// once in an hour for each content. The object is written again nevertheless, because the cache does not show the changes of others.
+func (a *Applier) checkPart(ctx context.Context, owner Owner, object Object, digest string, sent map[string]any, result *state.Written) error {
+	if a.config.Live == nil {
+		return nil
+	}
+	content, err := contentOf(object, digest)
+	if err != nil {
+		return err
+	}
+	change, known := a.undone.Get(object.target, content)
+	if !known {
+		field, err := a.lostField(ctx, object, sent)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", object, err)
+		}
+		change = state.Contest{Kind: object.kind(), Name: object.name, Field: field}
+		a.undone.Put(object.target, content, change, a.config.Clock.Now().Add(undoneFor))
+	}
+	if change.Field != "" {
+		a.reverted(owner.UID, change, false)
+		result.Undone = true
+	}
+	return nil
+}
+
+// lostField returns the first field of a sent object that has another value in the API server, "" for none.
+func (a *Applier) lostField(ctx context.Context, o Object, sent map[string]any) (field string, err error) {
+	apiVersion, _ := sent["apiVersion"].(string)
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, o.kind()+"List"))
+	err = pagedlist.Each(ctx, a.config.Live, list, 1, func(found runtime.Object) {
+		field = differingField("", sent, found.(*unstructured.Unstructured).Object)
+	}, client.InNamespace(o.namespace), client.MatchingFields{"metadata.name": o.name})
+	return field, err
 }
 
 // putUndone records that a write left the object as it was.
