@@ -114,25 +114,7 @@ func member(object []byte, name string) []byte {
 	if !bytes.Contains(object, []byte(name)) {
 		return nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		key, err := dec.ReadToken()
-		if err != nil {
-			return nil
-		}
-		found := key.String() == name
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil
-		}
-		if found {
-			return bytes.Clone(value)
-		}
-	}
-	return nil
+	return Object(object).Member(name)
 }
 
 // text returns the value of a JSON string, and "" for any other JSON value.
@@ -183,31 +165,30 @@ func skillIn(metadata Object, field string) (string, error) {
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(metadata))
-	if _, err := dec.ReadToken(); err != nil {
-		return "", InvalidParams(field, "must be an object")
-	}
 	skill := ""
-	for dec.PeekKind() == '"' {
-		key, err := dec.ReadToken()
-		if err != nil {
-			return "", InvalidParams(field, "must be an object")
-		}
-		name := key.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return "", InvalidParams(field, "must be an object")
-		}
+	var problem error
+	isWhole := metadata.EachMember(func(quoted []byte, value Value) {
+		isSkill := IsName(quoted, SkillName)
 		switch {
-		case name == SkillName:
+		case problem != nil:
+		case isSkill && skill != "":
+			problem = InvalidParams(field, `has "`+SkillName+`" twice`)
+		case isSkill:
 			skill = text(value)
 			if skill == "" {
-				return "", InvalidParams(field, `"`+SkillName+`" must be the id of a skill`)
+				problem = InvalidParams(field, `"`+SkillName+`" must be the id of a skill`)
 			}
-		case strings.EqualFold(name, SkillName):
+		case len(quoted) >= len(SkillName) && strings.EqualFold(text(quoted), SkillName):
 			// Some decoders ignore the case of member names.
-			return "", InvalidParams(field, `"`+SkillName+`" must be written in lower case`)
+			problem = InvalidParams(field, `"`+SkillName+`" must be written in lower case`)
 		}
+	})
+	switch {
+	case problem != nil:
+		return "", problem
+	case !isWhole:
+		return "", InvalidParams(field, "must be an object")
+	default:
+		return skill, nil
 	}
-	return skill, nil
 }

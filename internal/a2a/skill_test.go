@@ -25,6 +25,7 @@ func TestSkill(t *testing.T) {
 		"escaped name":                  {`{"\u0061\u0032a-operator.dev\/skill":"a"}`, "", "a", ""},
 		"escaped value":                 {`{` + name + `:"\u0061"}`, "", "a", ""},
 		"two":                           {`{` + name + `:"a"}`, `{` + name + `:"b"}`, "", "message.metadata"},
+		"twice":                         {`{` + name + `:"a",` + name + `:"a"}`, "", "", "metadata"},
 		"number":                        {`{` + name + `:1}`, "", "", "metadata"},
 		"null":                          {"", `{` + name + `:null}`, "", "message.metadata"},
 		"empty":                         {`{` + name + `:""}`, "", "", "metadata"},

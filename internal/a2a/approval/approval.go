@@ -156,7 +156,7 @@ func WithDecidedBy(m *a2a.Message, by By) *a2a.Message {
 	}
 	out := *m
 	if isForged {
-		out.Metadata = without(m.Metadata, metadataDecidedBy, metadataProven)
+		out.Metadata = m.Metadata.Without(metadataDecidedBy, metadataProven)
 	}
 	if by.Principal == "" {
 		return &out

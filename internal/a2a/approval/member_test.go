@@ -14,24 +14,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestMember(t *testing.T) {
-	for object, want := range map[string]string{
-		`{"a":1}`:                        "1",
-		` { "b" : [2] , "a" : {"c":3} }`: `{"c":3}`,
-		`{"\u0061":"x"}`:                 `"x"`,
-		`{"a":1,"b":2,"a":3}`:            "3",
-		`{"b":{"a":1}}`:                  "",
-		`["a",1]`:                        "",
-		`{"a":1`:                         "",
-		`{"a":1,}`:                       "",
-		"":                               "",
-	} {
-		if got := Member([]byte(object), "a"); string(got) != want {
-			t.Errorf("Member(%s) = %s, want %s", object, got, want)
-		}
-	}
-}
-
 func TestElements(t *testing.T) {
 	type element struct{ A int }
 	for array, want := range map[string][]element{

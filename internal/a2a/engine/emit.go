@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // emit processes events of the agent: it appends them to the log, or holds a message whose
@@ -353,7 +352,7 @@ func withoutReserved(metadata a2a.Object) a2a.Object {
 	if !bytes.Contains(metadata, []byte(unprocessedMessages)) && !bytes.Contains(metadata, []byte(`\u`)) {
 		return metadata
 	}
-	return store.WithoutMember(metadata, unprocessedMessages)
+	return metadata.Without(unprocessedMessages)
 }
 
 // artifact adds an artifact update. If the task is submitted, it adds the status working

@@ -4,8 +4,6 @@
 package store
 
 import (
-	"bytes"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -19,16 +17,16 @@ func mergeObjects(older a2a.Object, newer ...a2a.Object) a2a.Object {
 	size := len(older)
 	for i, o := range newer {
 		size += len(o)
-		members(o, func(quoted, _ jsontext.Value) { last[unquote(quoted)] = i })
+		o.EachMember(func(quoted []byte, _ a2a.Value) { last[unquote(quoted)] = i })
 	}
 	merged := append(make(a2a.Object, 0, size), '{')
-	members(older, func(quoted, value jsontext.Value) {
+	older.EachMember(func(quoted []byte, value a2a.Value) {
 		if _, isNewer := last[unquote(quoted)]; !isNewer {
 			merged = appendMember(merged, quoted, value)
 		}
 	})
 	for i, o := range newer {
-		members(o, func(quoted, value jsontext.Value) {
+		o.EachMember(func(quoted []byte, value a2a.Value) {
 			if last[unquote(quoted)] == i {
 				merged = appendMember(merged, quoted, value)
 			}
@@ -73,23 +71,8 @@ func (u *unmerged) merge(to *a2a.Object) int {
 	return len(*to) - before
 }
 
-// WithoutMember returns the object o without the member name, or nil if no other member is
-// left. It does not change o.
-func WithoutMember(o a2a.Object, name string) a2a.Object {
-	kept := append(make(a2a.Object, 0, len(o)), '{')
-	members(o, func(quoted, value jsontext.Value) {
-		if unquote(quoted) != name {
-			kept = appendMember(kept, quoted, value)
-		}
-	})
-	if len(kept) == 1 {
-		return nil
-	}
-	return append(kept, '}')
-}
-
 // unquote returns the text of a quoted name, so that names with different escapes are equal.
-func unquote(quoted jsontext.Value) string {
+func unquote(quoted []byte) string {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
 		return string(quoted) // the objects are valid, so this does not happen
@@ -98,33 +81,9 @@ func unquote(quoted jsontext.Value) string {
 }
 
 // appendMember appends a member to an object without its closing brace.
-func appendMember(o a2a.Object, name, value jsontext.Value) a2a.Object {
+func appendMember(o a2a.Object, name, value []byte) a2a.Object {
 	if len(o) > 1 {
 		o = append(o, ',')
 	}
 	return append(append(append(o, name...), ':'), value...)
-}
-
-// members calls yield with the quoted name and the value of every member. The callers pass
-// validated objects. At a syntax error, members stops.
-func members(o a2a.Object, yield func(name, value jsontext.Value)) {
-	if len(o) == 0 {
-		return
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(o))
-	if _, err := dec.ReadToken(); err != nil {
-		return
-	}
-	for dec.PeekKind() == '"' {
-		quoted, err := dec.ReadValue()
-		if err != nil {
-			return
-		}
-		name := quoted.Clone()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return
-		}
-		yield(name, value)
-	}
 }

@@ -15,21 +15,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-func TestWithoutMember(t *testing.T) {
-	for object, want := range map[string]string{
-		"":                             "",
-		`{}`:                           "",
-		`{"a.b":1}`:                    "",
-		`{"a.b":1,"c":{"a.b":2}}`:      `{"c":{"a.b":2}}`,
-		`{"c":[1],"a\u002eb":1,"d":2}`: `{"c":[1],"d":2}`,
-		`{"c":1}`:                      `{"c":1}`,
-	} {
-		if got := store.WithoutMember(a2a.Object(object), "a.b"); string(got) != want {
-			t.Errorf("WithoutMember(%s) = %s, want %s", object, got, want)
-		}
-	}
-}
-
 // Small updates of large metadata do not read all of the metadata each, and the task is the same as if they did.
 func TestSmallUpdatesOfLargeMetadata(t *testing.T) {
 	const members, updates = 5000, 2000

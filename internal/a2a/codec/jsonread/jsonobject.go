@@ -28,21 +28,11 @@ func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	if len(o) == 0 || !MayHave(o, name) {
 		return nil, o
 	}
-	r := New(o)
-	for member := range r.AllMembers() {
-		if string(member) == name {
-			value = r.Value()
-			continue
-		}
-		rest = AppendMember(rest, string(member), r.Raw())
-	}
-	if value == nil || r.Err() != nil {
+	value = o.Member(name)
+	if value == nil {
 		return nil, o
 	}
-	if rest != nil {
-		rest = append(rest, '}')
-	}
-	return value, rest
+	return bytes.Clone(value), o.Without(name)
 }
 
 // With returns the object with a member added before the other members. The object must not

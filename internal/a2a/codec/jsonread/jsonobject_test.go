@@ -4,6 +4,7 @@
 package jsonread
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,5 +40,17 @@ func TestWith(t *testing.T) {
 		if got := string(With(a2a.Object(object), "a", a2a.Value("1"))); got != want {
 			t.Errorf("With(%s) = %s, want %s", object, got, want)
 		}
+	}
+}
+
+// A client may send metadata with very many members.
+func TestCutOfManyMembers(t *testing.T) {
+	object := a2a.Object(manyNames(1<<19, `,"x":1}`))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	value, rest := Cut(object, "x")
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; string(value) != "1" || allocated > uint64(len(object))+64<<10 {
+		t.Errorf("Cut() = %s and %d bytes of %d, with %d bytes", value, len(rest), len(object), allocated)
 	}
 }
