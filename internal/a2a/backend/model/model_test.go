@@ -595,6 +595,23 @@ func TestSchemaOfAnswer(t *testing.T) {
 	}
 }
 
+// TestSchemaReservesMemory lets a model answer with very many small values.
+func TestSchemaReservesMemory(t *testing.T) {
+	schema, err := model.NewSchema([]byte(`{"type":"array"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const objects = 50_000
+	answer := "[" + strings.Repeat("{},", objects-1) + "{}]"
+	k := newTask(t, func(*request) string { return says(answer) }, model.Options{Schema: schema})
+	if err := k.send(text("Go")); err != nil || k.data != answer {
+		t.Fatalf("%v, data of %d bytes", err, len(k.data))
+	}
+	if k.reserved < 300*objects {
+		t.Errorf("an answer with %d objects reserves %d bytes", objects, k.reserved)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	set := newTools(func(*model.Call) (*model.Result, error) { return &model.Result{Text: strings.Repeat("x", 3000)}, nil }, &model.Tool{Name: "look"})
 	for name, tt := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 )
 
 // Schema is the JSON Schema of an answer.
@@ -42,9 +43,9 @@ func (s *Schema) text() a2a.Object {
 }
 
 // check returns why an answer does not meet the schema, nil if it does.
-func (s *Schema) check(answer string) error {
+func (s *Schema) check(answer []byte) error {
 	var value any
-	if err := json.Unmarshal([]byte(answer), &value); err != nil {
+	if err := json.Unmarshal(answer, &value); err != nil {
 		return fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	if err := s.resolved.Validate(value); err != nil {
@@ -53,13 +54,31 @@ func (s *Schema) check(answer string) error {
 	return nil
 }
 
+// freeWeight is what the values of an answer may weigh without a reservation, in bytes.
+const freeWeight = 64 << 10
+
+// checkSchema is Schema.check with a reservation for the values of the answer, which take up to two hundred times as much memory as its text.
+func (l *loop) checkSchema(answer []byte) (problem, err error) {
+	weight := jsonweight.Of(answer, freeWeight)
+	if weight <= freeWeight {
+		return l.options.Schema.check(answer), nil
+	}
+	if err := l.reserve(weight); err != nil {
+		return nil, err
+	}
+	problem = l.options.Schema.check(answer)
+	return problem, l.reserve(0)
+}
+
 // repair asks the model once for another answer if the last one does not meet the schema. Then the turn fails.
 func (l *loop) repair(ctx context.Context, final *answerEntry) (isAsked bool, err error) {
 	if l.options.Schema == nil {
 		return false, nil
 	}
-	problem := l.options.Schema.check(final.Text)
+	problem, err := l.checkSchema([]byte(final.Text))
 	switch {
+	case err != nil:
+		return false, err
 	case problem == nil:
 		return false, nil
 	case l.transcript.isRepaired:
