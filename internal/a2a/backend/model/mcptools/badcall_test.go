@@ -118,6 +118,13 @@ func TestBadAnswersHarmTheirOwnCallOnly(t *testing.T) {
 			_, _ = io.WriteString(w, "<html>")
 		},
 		"refuses": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"asks with 20,000 choices": func(w http.ResponseWriter, r *http.Request) {
+			var request struct{ ID json.RawMessage }
+			_ = json.NewDecoder(r.Body).Decode(&request)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create",`+
+				`"params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"x":{"type":"string","enum":[%s"b"]}}}}}}}}`, request.ID, strings.Repeat(`"a",`, 20_000))
+		},
 		// The MCP library panics for the following.
 		"asks for null": func(w http.ResponseWriter, r *http.Request) {
 			var request struct{ ID json.RawMessage }

@@ -17,12 +17,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/approval"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
 
-// maxQuestions bounds the questions of one call.
-const maxQuestions = 16
+const (
+	// maxQuestions bounds the questions of one call.
+	maxQuestions = 16
+	// maxQuestionWeight bounds what they take when an answer arrives, and they are decoded again (jsonweight), in bytes: two thousand choices.
+	maxQuestionWeight = 128 << 10
+)
 
 // resume is what a call needs to go on after its questions (MCP 2026-07-28, multi round-trip requests).
 type resume struct {
@@ -106,6 +111,9 @@ func pauseFor(c *model.Call, answer *mcp.CallToolResult) (*model.Pause, error) {
 	state, err := plainjson.Marshal(resume{State: answer.RequestState, Requests: answer.InputRequests})
 	if err != nil {
 		return nil, fmt.Errorf("store the questions of an MCP server: %w", err)
+	}
+	if jsonweight.Of(state, maxQuestionWeight) > maxQuestionWeight {
+		return nil, errQuestions
 	}
 	pause := &model.Pause{State: a2a.StateInputRequired, Resume: state}
 	var text strings.Builder
