@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -71,10 +72,10 @@ type DecisionCallOptions struct {
 
 // DecisionCalls returns the function with which the page calls agents for people.
 func DecisionCalls(o DecisionCallOptions) func(context.Context, *uiserver.AsPerson) (*client.Client, error) {
-	transport := &http.Transport{
+	transport := responseheader.Bound(&http.Transport{
 		DialContext: o.Dial, DialTLSContext: o.dialTLS, MaxConnsPerHost: maxDecisionCalls,
-		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, // the next decision comes minutes later
-	}
+		DisableKeepAlives: true, // the next decision comes minutes later
+	})
 	limits := stream.Limits{Once: true, FirstEvent: 10 * time.Second, Idle: 10 * time.Second, Turn: 15 * time.Second, MaxEvent: maxAsked, MaxAnswer: maxAsked}
 	return func(ctx context.Context, p *uiserver.AsPerson) (*client.Client, error) {
 		agent := &a2av1alpha1.Agent{}

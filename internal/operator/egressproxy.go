@@ -16,6 +16,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -100,5 +101,5 @@ func outgoing(url string, proxy func() *egress.Proxy) *http.Transport {
 	if strings.HasPrefix(url, "https:") {
 		transport.DialContext = egress.DialThrough(proxy, transport.DialContext)
 	}
-	return transport
+	return responseheader.Bound(transport)
 }

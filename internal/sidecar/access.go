@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -220,14 +221,12 @@ type issuerKeys struct {
 func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys {
 	return &issuerKeys{
 		metrics: e.metrics, log: e.log, now: e.now, health: e.health, blocks: blocks, changed: make(chan struct{}),
-		transport: &http.Transport{
-			DialContext:       trust.Dial,
-			DialTLSContext:    e.trust.DialTLS("h2", "http/1.1"),
-			ForceAttemptHTTP2: true,
+		transport: responseheader.Bound(&http.Transport{
+			DialContext:    trust.Dial,
+			DialTLSContext: e.trust.DialTLS(),
 			// An idle connection is useless, because the next request follows minutes later.
-			DisableKeepAlives:      true,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+			DisableKeepAlives: true,
+		}),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/kit/inprocess"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/internal/kit/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -83,15 +84,13 @@ func gatewayConfig(agent sidecarconfig.Agent, g *sidecarconfig.Gateway) *gateway
 // newGatewayTransport returns a transport that ignores proxies in the environment. Before until, it tries again
 // to open refused connections.
 func newGatewayTransport(t *trust.Store, until time.Time, now func() time.Time) *http.Transport {
-	return &http.Transport{
+	return responseheader.Bound(&http.Transport{
 		DialContext:           retryEarly(trust.Dial, until, now, earlyPause),
-		DialTLSContext:        retryEarly(t.DialAgents("http/1.1"), until, now, earlyPause),
+		DialTLSContext:        retryEarly(t.DialAgents(), until, now, earlyPause),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		// Five bytes of a header become a hundred, twice: the gateway copies it.
-		MaxResponseHeaderBytes: 16 << 10,
-	}
+	})
 }
 
 // newDirectoryAgent returns the directory agent, which the gateway serves at its root.

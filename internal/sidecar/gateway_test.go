@@ -67,6 +67,10 @@ func TestGatewayReportsFailures(t *testing.T) {
 		return s.URL
 	}
 	refusing := "http://" + closedAddress(t)
+	manyFields := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["A"] = make([]string, 130)
+	}))
+	t.Cleanup(manyFields.Close)
 	expired := time.Now().Add(-time.Minute).Truncate(time.Second)
 	failures := map[string]struct {
 		agent, address, says, reason string
@@ -76,6 +80,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 		"authority":   {"team/a", serve(stranger, withNames("localhost")), "Agent team/a has a TLS certificate of an authority that is not trusted here; add that authority to spec.trustBundle", "UNAVAILABLE", 503},
 		"expired":     {"team/a", serve(trusted, func(c *x509.Certificate) { c.NotAfter = expired }), "to " + expired.UTC().Format(time.RFC3339) + "; renew the Secret of its spec.access.tls", "UNAVAILABLE", 503},
 		"name":        {"team/a", serve(trusted, func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = []string{"other"}, nil }), "Agent team/a has a TLS certificate that is not for the name 127.0.0.1", "UNAVAILABLE", 503},
+		"header":      {"team/a", manyFields.URL, "Agent team/a sent a response whose header has more than 16 KiB or 128 fields", "INVALID_AGENT_RESPONSE", 0}, // the status depends on the binding
 		"connections": {"team/a", refusing, "Agent team/a refuses connections", "UNAVAILABLE", 503},
 	}
 	h2c := &http.Transport{Protocols: new(http.Protocols)}
@@ -104,7 +109,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 						t.Errorf("%s: answer lacks %s: %s", ask.kind, want, body)
 					}
 				}
-				if response.StatusCode != ask.status {
+				if ask.status != 0 && response.StatusCode != ask.status {
 					t.Errorf("%s: status %d, want %d", ask.kind, response.StatusCode, ask.status)
 				}
 			}

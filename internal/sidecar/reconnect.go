@@ -6,11 +6,9 @@ package sidecar
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"sync/atomic"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
@@ -53,17 +51,10 @@ func newReconnectingTransport(open func() *http.Transport) *reconnectingTranspor
 	return t
 }
 
-// RoundTrip implements http.RoundTripper. It refuses a response whose header has too many fields, see http1.HasTooManyFields.
+// RoundTrip implements http.RoundTripper.
 func (t *reconnectingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.current.Load().RoundTrip(r)
-	if err == nil && http1.HasTooManyFields(resp.Header) {
-		_ = resp.Body.Close()
-		return nil, errManyFields
-	}
-	return resp, err
+	return t.current.Load().RoundTrip(r)
 }
-
-var errManyFields = errors.New("the header of the response has too many fields")
 
 // CloseIdleConnections closes the connections without a request.
 func (t *reconnectingTransport) CloseIdleConnections() { t.current.Load().CloseIdleConnections() }

@@ -52,7 +52,7 @@ type traces struct {
 // open creates the counters of spans. Tracing is off until a configuration turns it on.
 // authorities connects to collectors.
 func (t *traces) open(authorities *trust.Store, log *slog.Logger) {
-	t.dialTLS = authorities.DialTLS("http/1.1")
+	t.dialTLS = authorities.DialTLS()
 	t.dial = egress.DialThrough(authorities.Proxy, trust.Dial)
 	t.log = log
 	t.counters = traceexport.NewCounters()

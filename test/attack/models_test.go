@@ -79,6 +79,20 @@ var hostileModels = map[string]func(w http.ResponseWriter, r *http.Request){
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	},
+	"12,000 header fields and silence": func(w http.ResponseWriter, _ *http.Request) {
+		conn, out, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
+		for i := range 12_000 {
+			_, _ = out.WriteString(string([]byte{'a' + byte(i%26), 'a' + byte(i/26%26), 'a' + byte(i/26/26), ':', '\n'}))
+		}
+		_, _ = out.WriteString("\r\n: \n")
+		_ = out.Flush()
+		_, _ = conn.Read(make([]byte, 1))
+	},
 	"silence": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 }
 

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // Resolver resolves a name to addresses.
@@ -70,7 +71,7 @@ type Options struct {
 	Proxy func() *Proxy
 	// Cleartext returns the transport of http (not https) requests. Its argument is the
 	// transport that the guard would use without Cleartext. The result must connect with the
-	// dialer of this transport. If the result has a method CloseIdleConnections, the guard
+	// dialer of this transport and bound the headers of responses. If the result has a method CloseIdleConnections, the guard
 	// calls it.
 	Cleartext func(*http.Transport) http.RoundTripper
 }
@@ -98,7 +99,6 @@ type control = func(network, address string, c syscall.RawConn) error
 // Limits of connections. maxAddresses is the maximum number of addresses of one name that
 // dial tries. maxIdle is the maximum number of idle connections to all hosts together.
 const (
-	maxHeaderBytes  = 64 << 10
 	maxAddresses    = 8
 	maxIdle         = 32
 	maxIdlePerHost  = 4
@@ -124,7 +124,7 @@ func New(o Options) *Guard {
 		o.Proxy = func() *Proxy { return nil }
 	}
 	if o.Cleartext == nil {
-		o.Cleartext = func(t *http.Transport) http.RoundTripper { return t }
+		o.Cleartext = func(t *http.Transport) http.RoundTripper { return responseheader.Bound(t) }
 	}
 	g := &Guard{options: o, connect: dialer(o.ConnectTimeout)}
 	g.current.Store(g.newTransports(o.Policy))
@@ -132,7 +132,7 @@ func New(o Options) *Guard {
 }
 
 func (g *Guard) newTransports(p *Policy) *transports {
-	return &transports{policy: p, http: g.options.Cleartext(g.transport(p, true)), https: g.transport(p, false)}
+	return &transports{policy: p, http: g.options.Cleartext(g.transport(p, true)), https: responseheader.Bound(g.transport(p, false))}
 }
 
 // Swap replaces the policy. Requests that begin later do not reuse connections of the
@@ -243,11 +243,10 @@ func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
 			}
 			return g.secure(ctx, conn, address)
 		},
-		MaxIdleConns:           max(maxIdle, g.options.MaxIdle),
-		MaxIdleConnsPerHost:    g.options.MaxIdle,
-		IdleConnTimeout:        g.options.IdleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		DisableCompression:     true,
+		MaxIdleConns:        max(maxIdle, g.options.MaxIdle),
+		MaxIdleConnsPerHost: g.options.MaxIdle,
+		IdleConnTimeout:     g.options.IdleTimeout,
+		DisableCompression:  true,
 	}
 }
 

@@ -6,7 +6,6 @@ package egress
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/kit/boundedfile"
 	"github.com/a2a-operator/a2a-operator/internal/kit/hosturl"
 	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // Proxy is an HTTP proxy for connections to public https servers. It connects to them with the method CONNECT, so the proxy
@@ -262,10 +262,11 @@ func (p *Proxy) handshake(conn net.Conn, target string) (status int, err error) 
 		header.Del("Authorization")
 	}
 	header.Set("User-Agent", "a2a-operator")
+	conn = responseheader.Conn(conn)
 	if err := request.Write(conn); err != nil {
 		return 0, fmt.Errorf("send CONNECT: %w", err)
 	}
-	reader := bufio.NewReader(io.LimitReader(conn, maxHeaderBytes))
+	reader := bufio.NewReader(io.LimitReader(conn, responseheader.MaxBytes))
 	response, err := http.ReadResponse(reader, request)
 	if err != nil {
 		return 0, fmt.Errorf("read the response to CONNECT: %w", err)
@@ -336,11 +337,14 @@ func (b tunnelBody) Read(to []byte) (int, error) {
 
 // through returns the proxy of a connection, "" for none.
 func through(conn net.Conn) string {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	for {
+		switch c := conn.(type) {
+		case tunnel:
+			return c.proxy
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return ""
+		}
 	}
-	if t, ok := conn.(tunnel); ok {
-		return t.proxy
-	}
-	return ""
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/publicaddress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/test/connectproxy"
 )
 
@@ -254,7 +255,7 @@ func TestProxyFailures(t *testing.T) {
 			}
 			return false
 		}, 0, "read the response to CONNECT"},
-		"large header": {write("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", maxHeaderBytes) + "\r\n\r\n"), 0, "read the response to CONNECT"},
+		"large header": {write("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", responseheader.MaxBytes) + "\r\n\r\n"), 0, "read the response to CONNECT"},
 		"no TLS":       {write("HTTP/1.1 200 OK\r\n\r\n"), 0, "TLS handshake with target"},
 	} {
 		t.Run(name, func(t *testing.T) {

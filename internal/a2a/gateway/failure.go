@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // Reasons why a request is not forwarded, in addition to failures of the connection.
@@ -73,6 +74,8 @@ func explain(subject string, err error) *a2a.Error {
 		return unavailable(subject+" did not answer in time: no pod of it may be ready, or a NetworkPolicy drops the connection", retrySoon)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return unavailable(subject+" closed the connection before it answered; try again", retrySoon)
+	case errors.Is(err, responseheader.ErrTooLong):
+		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " sent a response whose header has more than 16 KiB or 128 fields; ask its owner to send less"}
 	default:
 		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " sent an invalid response; the log of its sidecar may have the cause"}
 	}

@@ -10,26 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
-const (
-	// maxInformational bounds the informational responses (1xx) to one request.
-	maxInformational = 5
-	// maxFields bounds the fields of the header of a response. fewBytes is the length of a header that is not counted.
-	maxFields = 128
-	fewBytes  = 2 << 10
-)
+// maxInformational bounds the informational responses (1xx) to one request.
+const maxInformational = 5
 
 var (
-	errNotSent    = errors.New("the connection was closed before the request was sent")
-	errLongHeader = errors.New("the header of the response is too long")
-	errManyFields = errors.New("the header of the response has too many fields")
-	errUpgraded   = errors.New("the server switched protocols, which the request did not ask for")
+	errNotSent  = errors.New("the connection was closed before the request was sent")
+	errUpgraded = errors.New("the server switched protocols, which the request did not ask for")
 )
 
 // conn is one connection. One call at a time uses it.
@@ -38,13 +32,10 @@ type conn struct {
 	socket  net.Conn
 	raw     syscall.RawConn
 	reader  *bufio.Reader
-	// maxHeader bounds the header of a response, in bytes.
-	maxHeader int
+	// header bounds the header of a response.
+	header responseheader.Meter
 	// put stores the connection for another call.
 	put func(*conn)
-	// headerRoom is the number of bytes that may still be read before the end of the
-	// response header.
-	headerRoom int
 	// lastUsed is zero until the first call has ended.
 	lastUsed time.Time
 
@@ -57,8 +48,8 @@ type conn struct {
 	sent chan struct{}
 }
 
-func newConn(address string, socket net.Conn, maxHeader int, put func(*conn)) (*conn, error) {
-	made := &conn{address: address, socket: socket, maxHeader: maxHeader, put: put}
+func newConn(address string, socket net.Conn, put func(*conn)) (*conn, error) {
+	made := &conn{address: address, socket: socket, put: put}
 	made.reader = bufio.NewReader(made)
 	withDescriptor, ok := socket.(syscall.Conn)
 	if !ok {
@@ -75,11 +66,10 @@ func newConn(address string, socket net.Conn, maxHeader int, put func(*conn)) (*
 
 // Read implements io.Reader for the buffer.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.headerRoom <= 0 {
-		return 0, errLongHeader
+	n, err := c.socket.Read(p)
+	if tooLong := c.header.Add(p[:n]); tooLong != nil {
+		return 0, tooLong
 	}
-	n, err := c.socket.Read(p[:min(len(p), c.headerRoom)])
-	c.headerRoom -= n
 	return n, err
 }
 
@@ -133,7 +123,7 @@ func (c *conn) write(first, rest []byte) (int, error) {
 
 // readHeader reads the header of the final response, and skips informational ones.
 func (c *conn) readHeader() (*http.Response, error) {
-	c.headerRoom = c.maxHeader
+	c.header.Begin()
 	for range maxInformational + 1 {
 		resp, err := http.ReadResponse(c.reader, nil)
 		switch {
@@ -141,24 +131,11 @@ func (c *conn) readHeader() (*http.Response, error) {
 			return nil, fmt.Errorf("read response header: %w", err)
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errUpgraded
-		case c.maxHeader-c.headerRoom > fewBytes && HasTooManyFields(resp.Header):
-			return nil, errManyFields
 		case resp.StatusCode >= http.StatusOK:
-			c.headerRoom = math.MaxInt
 			return resp, nil
 		}
 	}
 	return nil, errors.New("too many informational responses")
-}
-
-// HasTooManyFields reports whether the header of a response has more fields than any server needs. A field takes many times its length, and
-// a response that is read keeps its header.
-func HasTooManyFields(header http.Header) bool {
-	fields := 0
-	for _, values := range header {
-		fields += len(values)
-	}
-	return fields > maxFields
 }
 
 // cause returns the cause of the context if the context of the call has ended, and err

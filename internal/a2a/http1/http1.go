@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // Options configures a client. All fields except Dial are required. Connect is not required
@@ -41,8 +43,6 @@ type Options struct {
 	// after which an idle connection is closed.
 	MaxIdle     int
 	IdleTimeout time.Duration
-	// MaxHeader bounds the header of a response, in bytes.
-	MaxHeader int
 }
 
 // Client sends requests and pools their connections. It is safe for concurrent use.
@@ -122,7 +122,7 @@ func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return newConn(address, socket, c.options.MaxHeader, c.pool.put)
+	return newConn(address, socket, c.pool.put)
 }
 
 // Request is one request. The client does not modify it.
@@ -200,12 +200,10 @@ type transport struct {
 
 // Wrap returns a transport that sends requests over http by a Client if the length of their
 // body is known and at most 16 KiB, and all others by t. The Client uses the dialer and the
-// limits of t, whose MaxIdleConns, IdleConnTimeout and MaxResponseHeaderBytes must be set. t
-// must have no Proxy.
+// limits of t, whose MaxIdleConns and IdleConnTimeout must be set. t must have no Proxy.
 func Wrap(t *http.Transport) http.RoundTripper {
-	return &transport{Transport: t, client: New(Options{
-		Dial: t.DialContext, MaxIdle: t.MaxIdleConns, IdleTimeout: t.IdleConnTimeout, MaxHeader: int(t.MaxResponseHeaderBytes),
-	})}
+	client := New(Options{Dial: t.DialContext, MaxIdle: t.MaxIdleConns, IdleTimeout: t.IdleConnTimeout})
+	return &transport{Transport: responseheader.Bound(t), client: client}
 }
 
 // CloseIdleConnections closes the connections without a request.

@@ -31,7 +31,7 @@ func newWrapped(t *testing.T, handler http.HandlerFunc) (transport http.RoundTri
 	server.Start()
 	t.Cleanup(server.Close)
 	transport = http1.Wrap(&http.Transport{
-		DialContext: (&net.Dialer{}).DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 4 << 10,
+		DialContext: (&net.Dialer{}).DialContext, MaxIdleConns: 4, IdleConnTimeout: time.Minute,
 	})
 	t.Cleanup((&http.Client{Transport: transport}).CloseIdleConnections)
 	return transport, strings.TrimPrefix(server.URL, "http://"), connections

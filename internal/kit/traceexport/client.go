@@ -18,6 +18,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // Limits of a request to the collector.
@@ -48,13 +50,12 @@ func newClient(c *Config, o Options) *client {
 	stopped, stop := context.WithCancel(context.Background())
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	transport := &http.Transport{
-		DialContext:            dialer.DialContext,
-		DialTLSContext:         o.DialTLS,
-		TLSHandshakeTimeout:    c.Timeout,
-		MaxIdleConns:           1,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxResponse,
-		DisableCompression:     true,
+		DialContext:         dialer.DialContext,
+		DialTLSContext:      o.DialTLS,
+		TLSHandshakeTimeout: c.Timeout,
+		MaxIdleConns:        1,
+		IdleConnTimeout:     idleTimeout,
+		DisableCompression:  true,
 	}
 	if c.TLS != nil || o.DialTLS == nil {
 		if o.Dial == nil {
@@ -64,7 +65,7 @@ func newClient(c *Config, o Options) *client {
 			return dialTLS(ctx, c, o.Dial, network, address)
 		}
 	}
-	return &client{config: c, transport: transport, stopped: stopped, stop: stop}
+	return &client{config: c, transport: responseheader.Bound(transport), stopped: stopped, stop: stop}
 }
 
 // dialTLS connects to a collector with Config.TLS, by default with the authorities of the system.

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // maxPages bounds the requests to a peer for the results of one search.
@@ -125,12 +127,16 @@ func (f *Federation) follow(ctx context.Context, p *peer, q request, header http
 	}
 }
 
-// noteExpiry sets the metric of the certificate of the peer, unless the peer was removed.
-func (p *peer) noteExpiry(at time.Time) {
+// noteCertificate sets the metric of the certificate of the peer, unless the peer was removed.
+func (p *peer) noteCertificate(of httptrace.GotConnInfo) {
+	state := responseheader.State(of.Conn)
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.isRetired {
-		certificateExpiry.WithLabelValues(p.Name).Set(float64(at.Unix()))
+		certificateExpiry.WithLabelValues(p.Name).Set(float64(state.PeerCertificates[0].NotAfter.Unix()))
 	}
 }
 
@@ -141,14 +147,11 @@ func (p *peer) post(ctx context.Context, q *request, header http.Header, now tim
 		return nil, &failure{outcome: Unreachable, message: "the URL of the peer is not usable"}
 	}
 	r.Header = header
-	response, err := p.guard.RoundTrip(r)
+	response, err := p.guard.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.noteCertificate})))
 	if err != nil {
 		return nil, transportFailure(ctx, err)
 	}
 	defer response.Body.Close()
-	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
-		p.noteExpiry(response.TLS.PeerCertificates[0].NotAfter)
-	}
 	if failed := checkStatus(response, now); failed != nil {
 		return nil, failed
 	}

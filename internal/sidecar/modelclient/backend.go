@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -170,5 +171,5 @@ func (s *Server) guard(field, address, clusterDomain string, connect time.Durati
 
 // localTransport returns a transport to a container of the pod.
 func localTransport() *http.Transport {
-	return &http.Transport{MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: 64 << 10}
+	return responseheader.Bound(&http.Transport{MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout})
 }

@@ -138,7 +138,7 @@ func TestClientCertificateRotatesUnderLoad(t *testing.T) {
 			if err := s.SetBundle(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})); err != nil {
 				t.Fatal(err)
 			}
-			client := &http.Client{Transport: &http.Transport{DialTLSContext: s.DialAgents("http/1.1"), DisableKeepAlives: true}}
+			client := &http.Client{Transport: &http.Transport{DialTLSContext: s.DialAgents(), DisableKeepAlives: true}}
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
 			for range callers {
@@ -170,7 +170,7 @@ func TestClientCertificateRotatesUnderLoad(t *testing.T) {
 			t.Logf("%d rotations, %d calls", rotations, calls.Load())
 
 			// The other servers that a sidecar calls get no certificate.
-			others := &http.Client{Transport: &http.Transport{DialTLSContext: s.DialTLS("http/1.1"), DisableKeepAlives: true}}
+			others := &http.Client{Transport: &http.Transport{DialTLSContext: s.DialTLS(), DisableKeepAlives: true}}
 			if err := get(t.Context(), others, server.URL); err == nil {
 				t.Error("a server that is no agent gets the certificate")
 			}

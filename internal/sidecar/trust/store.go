@@ -179,16 +179,16 @@ func absolute(address string) string {
 // DialTLS returns a function for http.Transport.DialTLSContext. For each connection, it
 // uses the authorities and the proxy that the Store has at that time. TLSClientConfig would not do,
 // because the TLS configuration of a transport cannot be replaced.
-func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return s.dialTLS(func() *ClientCertificate { return nil }, protocols)
+func (s *Store) DialTLS() func(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.dialTLS(func() *ClientCertificate { return nil })
 }
 
 // DialAgents is DialTLS for the agents of the cluster and the registry, which get the client certificate if they ask for one.
-func (s *Store) DialAgents(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return s.dialTLS(s.ClientCertificate, protocols)
+func (s *Store) DialAgents() func(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.dialTLS(s.ClientCertificate)
 }
 
-func (s *Store) dialTLS(own func() *ClientCertificate, protocols []string) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (s *Store) dialTLS(own func() *ClientCertificate) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := egress.DialThrough(s.Proxy, Dial)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := dial(ctx, network, address)
@@ -199,7 +199,7 @@ func (s *Store) dialTLS(own func() *ClientCertificate, protocols []string) func(
 		if err != nil {
 			host = address
 		}
-		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: s.rootsOf(address), NextProtos: protocols}
+		config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: s.rootsOf(address), NextProtos: []string{"http/1.1"}}
 		if certificate := own(); certificate != nil {
 			config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate.Current(r.Context()) }
 		}

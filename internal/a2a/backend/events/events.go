@@ -79,9 +79,10 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		return backend.ErrInputAccepted
 	}
 	defer resp.Body.Close()
+	disposition := resp.Header.Get("Content-Disposition") // NewBody drops the header
 	r := &response{
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
-		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
+		turn: t, disposition: disposition, emit: emit, watchdog: w,
 	}
 	r.Reserve = t.Reserve
 	err = r.read()

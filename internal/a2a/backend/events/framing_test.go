@@ -89,7 +89,8 @@ func TestFramingShowsWhetherAStreamIsWhole(t *testing.T) {
 		"unframed file":                    {head("HTTP/1.0", "image/png") + "x", "turn-1=raw[image/png ]x/last", "whole"},
 		"no HTTP":                          {"hello\r\n\r\n", "", "failed: The connection to the agent broke"},
 		"nothing":                          {"", "", "failed: The connection to the agent broke"},
-		"endless header":                   {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n", "", "failed: The connection to the agent broke"},
+		"endless header":                   {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n", "", "failed: The header of the agent's answer has more than 16 KiB or 128 fields"},
+		"many fields":                      {"HTTP/1.1 200 OK\r\n" + strings.Repeat("abc:\n", 129) + "\r\n", "", "failed: The header of the agent's answer has more than 16 KiB or 128 fields"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

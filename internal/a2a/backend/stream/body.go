@@ -47,6 +47,8 @@ type Body struct {
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
+	// coding and mediaType are the Content-Encoding and the Content-Type.
+	coding, mediaType string
 	// line is the size of the buffer for lines, joined that of the data of an event of several lines, and decoded what the texts weigh
 	// with which Admit was called since the last read, in bytes.
 	line, joined int
@@ -62,19 +64,25 @@ type Body struct {
 }
 
 // NewBody returns the body of a response. The caller closes the response. If w is nil,
-// reading does not count as activity of the turn.
+// reading does not count as activity of the turn. NewBody sets the header of the response
+// to nil: no budget counts it, and a response may last for an hour.
 func (c *Client) NewBody(resp *http.Response, w *Watchdog) *Body {
-	return &Body{limits: &c.limits, watchdog: w, resp: resp}
+	b := &Body{
+		limits: &c.limits, watchdog: w, resp: resp,
+		coding: resp.Header.Get("Content-Encoding"), mediaType: resp.Header.Get("Content-Type"),
+	}
+	resp.Header = nil
+	return b
 }
 
 // MediaType returns the media type of the response with its parameters, by default
 // application/octet-stream. It fails for a response with a content coding, because the
 // request accepted none and the encoded bytes would be read as text.
 func (b *Body) MediaType() (mediaType string, params map[string]string, err error) {
-	if coding := b.resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if b.coding != "" && !strings.EqualFold(b.coding, "identity") {
 		return "", nil, backend.Failed("The agent's answer is compressed, which the sidecar did not accept", nil)
 	}
-	mediaType, params, err = mime.ParseMediaType(b.resp.Header.Get("Content-Type"))
+	mediaType, params, err = mime.ParseMediaType(b.mediaType)
 	if err != nil {
 		return "application/octet-stream", nil, nil //nolint:nilerr // the default of RFC 9110 section 8.3
 	}

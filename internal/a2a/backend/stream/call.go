@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/kit/headervalue"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 // The delays of the exponential backoff: redial delays between attempts to connect, retry
@@ -68,6 +69,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 		switch {
 		case isTurnError(err):
 			return nil, err
+		case errors.Is(err, responseheader.ErrTooLong):
+			return nil, backend.Failed("The header of the agent's answer has more than 16 KiB or 128 fields", err)
 		case err != nil && !isDialError(err):
 			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
@@ -101,12 +104,7 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 	if c.direct != nil && http1.Supports(r.URL) {
 		return c.direct.Do(ctx, &http1.Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
 	}
-	resp, err := c.transport.RoundTrip(r.http(ctx))
-	if err == nil && http1.HasTooManyFields(resp.Header) {
-		_ = resp.Body.Close()
-		return nil, backend.Failed("The header of the agent's answer has too many fields", nil)
-	}
-	return resp, err
+	return c.transport.RoundTrip(r.http(ctx))
 }
 
 // isTurnError reports whether an error of a transport is a *backend.TurnError, which then is

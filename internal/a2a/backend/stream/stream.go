@@ -24,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
+	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
 )
 
 func (l *Limits) setDefaults() {
@@ -50,7 +51,6 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 const (
 	maxIdleConnections = 64
 	idleConnection     = time.Second
-	maxResponseHeader  = 64 << 10
 )
 
 // Client calls one agent. It is safe for concurrent use.
@@ -75,19 +75,18 @@ func New(transport http.RoundTripper, limits Limits) *Client {
 	return &Client{
 		limits: limits,
 		direct: http1.New(http1.Options{
-			Dial: dial, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection, MaxHeader: maxResponseHeader,
+			Dial: dial, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection,
 		}),
 		// The agent is in the same pod, so the proxy variables of the environment do not
 		// apply.
-		transport: &http.Transport{
-			DialContext:            dial,
-			TLSHandshakeTimeout:    limits.Connect,
-			MaxIdleConns:           maxIdleConnections,
-			MaxIdleConnsPerHost:    maxIdleConnections,
-			IdleConnTimeout:        idleConnection,
-			MaxResponseHeaderBytes: maxResponseHeader,
-			DisableCompression:     true,
-		},
+		transport: responseheader.Bound(&http.Transport{
+			DialContext:         dial,
+			TLSHandshakeTimeout: limits.Connect,
+			MaxIdleConns:        maxIdleConnections,
+			MaxIdleConnsPerHost: maxIdleConnections,
+			IdleConnTimeout:     idleConnection,
+			DisableCompression:  true,
+		}),
 	}
 }
 
