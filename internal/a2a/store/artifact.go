@@ -53,26 +53,28 @@ func (a *artifact) replace(u *a2a.ArtifactUpdate) {
 // extend appends the parts of an update, and sets the fields that the artifact does
 // not have yet.
 func (a *artifact) extend(u *a2a.ArtifactUpdate) {
-	parts := a.head.Parts
-	a.head.Parts = nil
-	before := a.head.Size()
+	// Only the new fields are measured, because those of the artifact may be large.
+	fields := a2a.Artifact{}
+	empty := fields.Size()
 	if a.size == 0 {
-		a.size = before // the artifact is new, and its fields are not counted yet
+		a.size = empty // the artifact is new, and is not counted yet
 	}
 	if a.head.Name == "" {
-		a.head.Name = u.Artifact.Name
+		fields.Name = u.Artifact.Name
+		a.head.Name = fields.Name
 	}
 	if a.head.Description == "" {
-		a.head.Description = u.Artifact.Description
+		fields.Description = u.Artifact.Description
+		a.head.Description = fields.Description
 	}
 	if len(a.head.Extensions) == 0 {
-		a.head.Extensions = u.Artifact.Extensions
+		fields.Extensions = u.Artifact.Extensions
+		a.head.Extensions = fields.Extensions
 	}
-	a.size += a.head.Size() - before
+	a.size += fields.Size() - empty
 	if len(u.Artifact.Metadata) > 0 {
 		a.size += a.metadata.add(&a.head.Metadata, u.Artifact.Metadata)
 	}
-	a.head.Parts = parts
 	a.addParts(u.Artifact.Parts, u.JoinText)
 }
 

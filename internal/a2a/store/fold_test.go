@@ -5,7 +5,9 @@ package store_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,4 +66,22 @@ func sequence() []a2a.Event {
 		a2a.Event{Message: &a2a.Message{ID: "m2"}},
 		a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted, Message: said}}},
 	)
+}
+
+// TestSmallUpdatesOfLargeFields checks that an update of an artifact does not measure all of its description and extensions.
+func TestSmallUpdatesOfLargeFields(t *testing.T) {
+	large := a2a.Artifact{ID: "a", Description: strings.Repeat("x", 2<<20), Extensions: make([]string, 100_000)}
+	f := store.NewFold("t", store.Origin{})
+	f.Apply(&a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: large}})
+	update := a2a.Artifact{ID: "a", Name: "n", Parts: []a2a.Part{a2a.TextPart("x")}}
+	began := time.Now()
+	for range 20_000 {
+		f.Apply(&a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: update, Append: true, JoinText: true}})
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("20,000 updates took %v", took)
+	}
+	if got, want := f.Size(), f.Task().Size(); got != want {
+		t.Errorf("Size() = %d, want %d", got, want)
+	}
 }
