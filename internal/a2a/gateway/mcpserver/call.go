@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
 	"github.com/a2a-operator/a2a-operator/internal/kit/plainjson"
 	"github.com/a2a-operator/a2a-operator/internal/kit/safetext"
 )
@@ -247,7 +248,8 @@ func (c *conversation) suspend(q *question) (*result, error) {
 // the call send it. It returns a result if the user did not answer, or answered too late.
 func (c *conversation) resume(ctx context.Context) (*result, error) {
 	var q question
-	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
+	state := []byte(c.request.Params.RequestState)
+	if jsonweight.Of(state, maxWeight) > maxWeight || json.Unmarshal(state, &q) != nil || q.TaskID == "" {
 		return nil, a2a.InvalidParams("requestState", "must be the requestState of the result that this request answers")
 	}
 	reply, ok := c.request.Params.InputResponses[answerName].(*mcp.ElicitResult)

@@ -36,6 +36,17 @@ func TestOnlyADecisionForEachCallDecides(t *testing.T) {
 	}
 }
 
+// TestForgedStateIsSmall resumes calls with a question that a client has made up.
+func TestForgedStateIsSmall(t *testing.T) {
+	for calls, want := range map[int]string{1000: "inputResponses", 100_000: "requestState"} {
+		state := `{"taskId":"t","calls":[` + strings.Repeat(`"",`, calls) + `""]}`
+		c := &conversation{request: &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{RequestState: state}}}
+		if _, err := c.resume(t.Context()); err == nil || a2a.ErrorOf(err).Field != want {
+			t.Errorf("%d calls: %v, want an error of %s", calls, err, want)
+		}
+	}
+}
+
 // TestFormShowsEveryPart checks that a user who is asked sees every part of the question, or that the
 // question is not asked by a form.
 func TestFormShowsEveryPart(t *testing.T) {
