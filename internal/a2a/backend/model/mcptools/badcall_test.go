@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/model/mcptools"
+	"github.com/a2a-operator/a2a-operator/test/securitypage"
 )
 
 // TestOutcomeOfACallThatBreaks ends connections and servers around a call of a tool. A call that has run never counts as failed.
@@ -125,55 +126,10 @@ func TestBadAnswersHarmTheirOwnCallOnly(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"resultType":"input_required","requestState":"s","inputRequests":{"a":{"method":"elicitation/create",`+
 				`"params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"x":{"type":"string","enum":[%s"b"]}}}}}}}}`, request.ID, strings.Repeat(`"a",`, 20_000))
 		},
-		// The MCP library panics for the following.
-		"asks for null": func(w http.ResponseWriter, r *http.Request) {
-			var request struct{ ID json.RawMessage }
-			_ = json.NewDecoder(r.Body).Decode(&request)
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"resultType":"input_required","inputRequests":{"a":null},"requestState":"s"}}`, request.ID)
-		},
-		"asks without parameters":     sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}`),
-		"asks with null":              sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":null}`),
-		"completes nothing":           sends(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`),
-		"reports progress of nothing": sends(`{"jsonrpc":"2.0","method":"notifications/progress","params":null}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of them wait
-			server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			t.Cleanup(func() { endSessions(server) })
-			add(server, &mcp.Tool{Name: "look"}, says(&mcp.TextContent{Text: "hi"}))
-			good := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-			var isGood atomic.Bool
-			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				text, _ := io.ReadAll(r.Body)
-				r.Body = io.NopCloser(bytes.NewReader(text))
-				if strings.Contains(string(text), `"tools/call"`) && !isGood.Load() {
-					answer(w, r)
-					return
-				}
-				good.ServeHTTP(w, r)
-			}))
-			t.Cleanup(site.Close)
-			t.Cleanup(site.CloseClientConnections)
-			s := newTools(t, mcptools.Options{URL: site.URL, Timeout: time.Second, MaxAnswer: 1 << 20, Memory: backend.NewMemory(16 << 20)})
-			tool := find(t, s, "look")
-			begun := time.Now()
-			result, err := s.Call(t.Context(), &model.Call{ID: "call-1", Tool: tool, Arguments: json.RawMessage(`{}`)}, func(string) {})
-			if err == nil && !result.IsError || time.Since(begun) > time.Minute {
-				t.Errorf("Call() = %+v, %v after %s", result, err, time.Since(begun))
-			}
-			isGood.Store(true)
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				tools, err := s.Tools(t.Context(), nil)
-				if err == nil && len(tools) == 1 {
-					if result, err := s.Call(t.Context(), &model.Call{ID: "call-2", Tool: tools[0], Arguments: json.RawMessage(`{}`)}, func(string) {}); err == nil && result.Text == "hi" {
-						break
-					}
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the server does not come back: %v", err)
-				}
-			}
+			callBadly(t, answer)
 		})
 	}
 	t.Cleanup(func() {
@@ -181,6 +137,68 @@ func TestBadAnswersHarmTheirOwnCallOnly(t *testing.T) {
 			t.Errorf("the target of the redirect was called %d times", n)
 		}
 	})
+}
+
+// TestPanicsOfTheLibrary calls a tool of a server whose messages the MCP library cannot read.
+func TestPanicsOfTheLibrary(t *testing.T) {
+	answers := map[string]http.HandlerFunc{
+		"asks for null": func(w http.ResponseWriter, r *http.Request) {
+			var request struct{ ID json.RawMessage }
+			_ = json.NewDecoder(r.Body).Decode(&request)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"resultType":"input_required","inputRequests":{"a":null},"requestState":"s"}}`, request.ID)
+		},
+		"asks without parameters": sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}`),
+		"asks with null":          sends(`{"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":null}`),
+		"completes nothing":       sends(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`),
+	}
+	securitypage.Attempts(t, "T-PANIC", len(answers))
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			callBadly(t, answer)
+		})
+	}
+}
+
+// callBadly calls a tool of a server that answers the first call badly. The call fails, in time, and the next call works.
+func callBadly(t *testing.T, answer http.HandlerFunc) {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	t.Cleanup(func() { endSessions(server) })
+	add(server, &mcp.Tool{Name: "look"}, says(&mcp.TextContent{Text: "hi"}))
+	good := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	var isGood atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		if strings.Contains(string(text), `"tools/call"`) && !isGood.Load() {
+			answer(w, r)
+			return
+		}
+		good.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	t.Cleanup(site.CloseClientConnections)
+	s := newTools(t, mcptools.Options{URL: site.URL, Timeout: time.Second, MaxAnswer: 1 << 20, Memory: backend.NewMemory(16 << 20)})
+	tool := find(t, s, "look")
+	begun := time.Now()
+	result, err := s.Call(t.Context(), &model.Call{ID: "call-1", Tool: tool, Arguments: json.RawMessage(`{}`)}, func(string) {})
+	if err == nil && !result.IsError || time.Since(begun) > time.Minute {
+		t.Errorf("Call() = %+v, %v after %s", result, err, time.Since(begun))
+	}
+	isGood.Store(true)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		tools, err := s.Tools(t.Context(), nil)
+		if err == nil && len(tools) == 1 {
+			if result, err := s.Call(t.Context(), &model.Call{ID: "call-2", Tool: tools[0], Arguments: json.RawMessage(`{}`)}, func(string) {}); err == nil && result.Text == "hi" {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not come back: %v", err)
+		}
+	}
 }
 
 // sends returns a server that sends one message in place of an answer.
