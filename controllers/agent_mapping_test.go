@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -97,4 +98,24 @@ func expand(t *testing.T, mapping agentMapping, requests []reconcile.Request) []
 		queue.Done(next)
 	}
 	return reconciled
+}
+
+// TestForgedOwners lets a tenant write owner references with the names of fan-outs. They enqueue nothing.
+func TestForgedOwners(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := a2av1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mapping := agentMapping{cache: fake.NewClientBuilder().WithScheme(scheme).Build()}
+	for _, kind := range append(slices.Collect(maps.Keys(mapping.fanOuts().dependents)), "other") {
+		child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "child", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: a2av1alpha1.GroupVersion.String(), Kind: a2av1alpha1.AgentKind, Name: kind + "/1", Controller: new(true),
+		}}}}
+		if requests := mapping.ofChild(sameName)(t.Context(), child); len(requests) > 0 {
+			t.Errorf("an owner of the kind %s enqueues %v", kind, requests)
+		}
+	}
+	if requests := expand(t, mapping, fanOut("other", "team", "1")); len(requests) > 0 {
+		t.Errorf("an unknown fan-out enqueues %v", requests)
+	}
 }

@@ -279,7 +279,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(_ context.Context, obj client.Objec
 	var requests []reconcile.Request
 	for _, ref := range agent.Spec.SkillRefs {
 		if target := agentskill.Target(agent, ref); r.watched.has(target.Namespace) {
-			requests = append(requests, reconcile.Request{NamespacedName: target})
+			requests = append(requests, request(target.Namespace, target.Name)...)
 		}
 	}
 	if agent.Spec.SkillSelector != nil {
@@ -301,7 +301,7 @@ func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace 
 		agent := &list.Items[i]
 		for _, ref := range agent.Spec.SkillRefs {
 			if target := agentskill.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
-				requests = append(requests, reconcile.Request{NamespacedName: target})
+				requests = append(requests, request(target.Namespace, target.Name)...)
 			}
 		}
 	}

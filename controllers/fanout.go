@@ -27,9 +27,12 @@ type fanOuts struct {
 	queue      requestQueue
 }
 
-// fanOut returns a list with a fan-out. Its name has a slash, which the name of no object has.
+// fanOutMark separates the kind of a fan-out from the name of its object. The name of no object contains it, and request refuses it.
+const fanOutMark = "/"
+
+// fanOut returns a list with a fan-out.
 func fanOut(kind, namespace, name string) []reconcile.Request {
-	return request(namespace, kind+"/"+name)
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: kind + fanOutMark + name}}}
 }
 
 // newQueue is the option NewQueue of the controller.
@@ -43,11 +46,13 @@ func (f *fanOuts) newQueue(workers int) func(string, fairqueue.RateLimiter) requ
 // reconciler returns the reconciler of the controller. next reconciles the requests that are no fan-outs.
 func (f *fanOuts) reconciler(next reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-		kind, name, isFanOut := strings.Cut(r.Name, "/")
+		kind, name, isFanOut := strings.Cut(r.Name, fanOutMark)
 		if !isFanOut {
 			return next.Reconcile(ctx, r)
 		}
-		enqueue(f.queue, 0, f.dependents[kind](ctx, types.NamespacedName{Namespace: r.Namespace, Name: name})...)
+		if dependents := f.dependents[kind]; dependents != nil {
+			enqueue(f.queue, 0, dependents(ctx, types.NamespacedName{Namespace: r.Namespace, Name: name})...)
+		}
 		return reconcile.Result{}, nil
 	})
 }

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -56,8 +57,12 @@ func enqueueAllAgents[T any](requests func(context.Context) []reconcile.Request)
 	}}
 }
 
-// request returns a list with the request for one Agent.
+// request returns a list with the request for one object. If no object can have the name, it returns none: an owner reference of a
+// tenant may have any name, also that of a fan-out.
 func request(namespace, name string) []reconcile.Request {
+	if strings.Contains(name, fanOutMark) {
+		return nil
+	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }
 
