@@ -61,7 +61,7 @@ type Conn struct {
 	isQueued atomic.Bool
 	closing  sync.Once
 	// open ends, with cancel, when the connection is closed or has to leave the table.
-	open    context.Context
+	open    context.Context //nolint:containedctx // it lasts as long as the connection
 	cancel  context.CancelFunc
 	state   atomic.Pointer[tls.ConnectionState]
 	frames  frames

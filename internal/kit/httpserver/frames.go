@@ -123,17 +123,19 @@ func (f *frames) received(p []byte) (rest []byte, ok bool) {
 		if frame.kind == frameData && !f.to.isOpen(frame.stream) {
 			cost = 1
 		}
-		if cost == 0 {
-			continue
-		}
-		left := f.budget.Add(-cost)
-		if left < firstBudget {
-			f.excess += cost
-		}
-		if left < 0 && !f.refill() {
+		if cost > 0 && !f.charge(cost) {
 			return nil, false
 		}
 	}
+}
+
+// charge charges the cost of a frame, and reports whether the budget suffices.
+func (f *frames) charge(cost int64) bool {
+	left := f.budget.Add(-cost)
+	if left < firstBudget {
+		f.excess += cost
+	}
+	return left >= 0 || f.refill()
 }
 
 // endFrame ends a frame that is not a part of a header, or the last one of a header.
