@@ -222,7 +222,7 @@ const (
 	// instructions of their model, in their namespace.
 	byConfigMap = "configMap.name"
 	// anySkill is the name in the key of Agents that select skills. It is not a valid name
-	// of an AgentSkill.
+	// of an AgentSkill, and a reference that has it is not in the index.
 	anySkill = "*"
 )
 
@@ -297,7 +297,9 @@ func skillKeys(obj client.Object) []string {
 	var keys []string
 	for _, ref := range agent.Spec.SkillRefs {
 		target := agentskill.Target(agent, ref)
-		keys = append(keys, skillKey(target.Namespace, target.Name))
+		if target.Name != anySkill {
+			keys = append(keys, skillKey(target.Namespace, target.Name))
+		}
 	}
 	if agent.Spec.SkillSelector != nil {
 		keys = append(keys, skillKey(agent.Namespace, anySkill))

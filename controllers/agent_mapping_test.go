@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,5 +119,37 @@ func TestForgedOwners(t *testing.T) {
 	}
 	if requests := expand(t, mapping, fanOut("other", "team", "1")); len(requests) > 0 {
 		t.Errorf("an unknown fan-out enqueues %v", requests)
+	}
+}
+
+// TestInventedReferences checks that references to AgentSkills which do not exist take no turns of other namespaces, and that no reference
+// has the key of Agents that select skills.
+func TestInventedReferences(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := a2av1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	exists := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: "shared", Name: "quote"}}
+	r := &AgentSkillReconciler{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(exists).Build()}
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "agent"}}
+	agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{
+		{Namespace: "shared", Name: "quote"}, {Namespace: "invented", Name: "x"}, {Namespace: "shared", Name: "*"}, {Name: "namespace/x"},
+	}
+	var got []reconcile.Request
+	for _, each := range r.skillsOfAgent(t.Context(), agent) {
+		if each.Namespace != agent.Namespace {
+			t.Errorf("%v takes a turn of another namespace", each)
+		}
+		kind, name, _ := strings.Cut(each.Name, "/")
+		if kind != kindReference {
+			t.Errorf("the fan-out is %v, want one of a reference", each)
+		}
+		got = append(got, r.referenced(t.Context(), types.NamespacedName{Namespace: each.Namespace, Name: name})...)
+	}
+	if want := request("shared", "quote"); !slices.Equal(got, want) {
+		t.Errorf("the references enqueue %v, want %v", got, want)
+	}
+	if keys := skillKeys(agent); slices.Contains(keys, skillKey("shared", anySkill)) {
+		t.Errorf("the keys %v contain that of all skills", keys)
 	}
 }

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -213,6 +214,7 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, schemas *installedcrds.Source, tracer *reconciletrace.Tracer) error {
 	fanOuts := &fanOuts{dependents: map[string]func(context.Context, types.NamespacedName) []reconcile.Request{
 		kindNamespace: r.skillsOfNamespace,
+		kindReference: r.referenced,
 		kindSkill:     r.skillsIn,
 	}}
 	err := ctrl.NewControllerManagedBy(mgr).
@@ -270,7 +272,7 @@ func (r *AgentSkillReconciler) skills(ctx context.Context, options ...client.Lis
 	return requests
 }
 
-// skillsOfAgent maps an Agent to the skills to which it refers. If the Agent selects skills, the skills of its namespace are counted again.
+// skillsOfAgent maps an Agent to its references to skills. If the Agent selects skills, the skills of its namespace are counted again.
 func (r *AgentSkillReconciler) skillsOfAgent(_ context.Context, obj client.Object) []reconcile.Request {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
@@ -278,14 +280,29 @@ func (r *AgentSkillReconciler) skillsOfAgent(_ context.Context, obj client.Objec
 	}
 	var requests []reconcile.Request
 	for _, ref := range agent.Spec.SkillRefs {
-		if target := agentskill.Target(agent, ref); r.watched.has(target.Namespace) {
-			requests = append(requests, request(target.Namespace, target.Name)...)
-		}
+		requests = append(requests, fanOut(kindReference, agent.Namespace, agentskill.Target(agent, ref).String())...)
 	}
 	if agent.Spec.SkillSelector != nil {
 		requests = append(requests, fanOut(kindSkill, agent.Namespace, "")...)
 	}
 	return requests
+}
+
+// kindReference is the kind of fan-outs for references of Agents to AgentSkills. The namespace is that of the Agent, which may invent any
+// number of AgentSkills in other namespaces.
+const kindReference = "reference"
+
+// referenced returns the request for an AgentSkill to which an Agent refers, if it exists.
+func (r *AgentSkillReconciler) referenced(ctx context.Context, reference types.NamespacedName) []reconcile.Request {
+	namespace, name, _ := strings.Cut(reference.Name, "/")
+	if !r.watched.has(namespace) {
+		return nil
+	}
+	skill := &a2av1alpha1.AgentSkill{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, skill, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	return request(namespace, name)
 }
 
 // skillsOfNamespace returns requests for the skills of other namespaces to which the Agents of a
