@@ -55,6 +55,8 @@ type Conn struct {
 	// secure is the Conn if it uses TLS, and nil otherwise.
 	secure     *tls.Conn
 	handshaken atomic.Bool
+	// received is the number of bytes of TLS since the handshake or the current read began. Only the goroutine that reads uses it.
+	received int
 	// endComputation ends what computes has begun, nil if the handshake computes nothing. Only the handshake uses it.
 	endComputation func()
 	// isQueued is true while the handshake waits for others of the source.
@@ -291,6 +293,7 @@ func (c *Conn) read(p []byte) (n int, err error) {
 			return 0, err
 		}
 	}
+	c.received = 0
 	return c.Conn.Read(p)
 }
 
@@ -329,6 +332,15 @@ type wire struct {
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (n int, err error) {
 	c := w.of
+	limit := maxHandshakeBytes
+	if c.handshaken.Load() {
+		limit = maxRecordBytes
+	}
+	if c.received >= limit {
+		return 0, errTLSTooLong
+	}
+	p = p[:min(len(p), limit-c.received)]
+	defer func() { c.received += n }()
 	if c.handshaken.Load() {
 		return w.Conn.Read(p)
 	}

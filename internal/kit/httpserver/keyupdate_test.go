@@ -37,9 +37,23 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// keyUpdate returns a record of TLS 1.3 with AES-128-GCM in which a client asks the server for new keys (RFC 8446 section 4.6.3). number is
-// that of the records before, which the client has sent with the same secret.
-func keyUpdate(t *testing.T, secret []byte, number uint64) []byte {
+// keyUpdate is a message in which a client asks the server for new keys (RFC 8446 section 4.6.3), and the type of its record.
+const keyUpdate = "\x18\x00\x00\x01\x01" + "\x16"
+
+// clientSecret returns the secret with which a client sends, from what its tls.Config.KeyLogWriter got.
+func clientSecret(t *testing.T, secrets string) []byte {
+	t.Helper()
+	_, line, _ := strings.Cut(secrets, "CLIENT_TRAFFIC_SECRET_0 ")
+	secret, err := hex.DecodeString(strings.Fields(line)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// sealed returns a record of TLS 1.3 with AES-128-GCM. number is that of the records before, which the client has sent with the same
+// secret.
+func sealed(t *testing.T, secret []byte, number uint64, message []byte) []byte {
 	t.Helper()
 	derive := func(label string, length int) []byte {
 		info := binary.BigEndian.AppendUint16(nil, uint16(length))
@@ -60,9 +74,8 @@ func keyUpdate(t *testing.T, secret []byte, number uint64) []byte {
 	}
 	nonce := derive("iv", 12)
 	binary.BigEndian.PutUint64(nonce[4:], binary.BigEndian.Uint64(nonce[4:])^number)
-	const message = "\x18\x00\x00\x01\x01" + "\x16" // the update, and the type of its record
 	header := binary.BigEndian.AppendUint16([]byte{23, 3, 3}, uint16(len(message)+sealer.Overhead()))
-	return sealer.Seal(header, nonce, []byte(message), header)
+	return sealer.Seal(header, nonce, message, header)
 }
 
 // TestKeyUpdateWhileNothingIsWritten lets the write deadline of a connection of HTTP/2 pass while the server has nothing to write, and
@@ -78,11 +91,7 @@ func TestKeyUpdateWhileNothingIsWritten(t *testing.T) {
 	if client.ConnectionState().CipherSuite != tls.TLS_AES_128_GCM_SHA256 {
 		t.Skip("this machine prefers another cipher")
 	}
-	_, line, _ := strings.Cut(secrets.String(), "CLIENT_TRAFFIC_SECRET_0 ")
-	secret, err := hex.DecodeString(strings.Fields(line)[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := clientSecret(t, secrets.String())
 
 	var header bytes.Buffer
 	encoder := hpack.NewEncoder(&header)
@@ -121,7 +130,7 @@ func TestKeyUpdateWhileNothingIsWritten(t *testing.T) {
 	if err := c.raw.SetWriteDeadline(time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := raw.Conn.Write(keyUpdate(t, secret, raw.records)); err != nil {
+	if _, err := raw.Conn.Write(sealed(t, secret, raw.records, []byte(keyUpdate))); err != nil {
 		t.Fatal(err)
 	}
 	s.await(t, "the server writes", func() bool { return c.writeUntil.Load() != 1 })

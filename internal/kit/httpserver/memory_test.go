@@ -52,6 +52,7 @@ func TestWorstBytes(t *testing.T) {
 		"runs a request over TLS":      {true, long, connBytes + tlsBytes},
 		"runs fields over TLS":         {true, few, connBytes + tlsBytes},
 		"does not begin its handshake": {true, "", connBytes + tlsBytes},
+		"does not end its hello":       {true, unfinishedHello[:maxHandshakeBytes-1], connBytes + tlsBytes},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestWorstBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = conn.Close() }()
-				if test.tls && test.opened != "" {
+				if test.tls && strings.HasPrefix(test.opened, "GET") {
 					conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 				}
 				if _, err := io.WriteString(conn, test.opened); err != nil {

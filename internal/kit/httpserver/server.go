@@ -111,6 +111,9 @@ func New(o Options) *Server {
 		o.TLS = o.TLS.Clone()
 		o.TLS.NextProtos = []string{"http/1.1"}
 	}
+	if o.TLS != nil {
+		o.TLS = boundTLS(o.TLS)
+	}
 	s := &Server{options: o, table: newTable(&o)}
 	s.Server = &http.Server{
 		Handler:           s.counted(o.Handler),
