@@ -64,7 +64,7 @@ type Feed struct {
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	// withdrawn has the agents among the dirty ones that lost an object or became less visible. The
+	// withdrawn has the agents among the dirty ones that were deleted or became less visible. The
 	// value is the highest visibility that the agent had.
 	withdrawn map[Key]access.Visibility
 	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are true
@@ -145,8 +145,8 @@ func (f *Feed) Missed(keys ...Key) {
 	f.Touch(Revision{}, keys...)
 }
 
-// Withdrawn marks agents as changed at a revision, because one of their objects was deleted or
-// their visibility was lowered. before is the former visibility.
+// Withdrawn marks agents as changed at a revision, because they were deleted or their visibility
+// was lowered. before is the former visibility.
 func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {

@@ -288,9 +288,23 @@ func TestEventsOfConfigMapsTouchTheirAgents(t *testing.T) {
 	touched("deleted", Revision{ConfigMaps: 8})
 	h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "team-a/x", Obj: config})
 	touched("deleted before a new list", Revision{ConfigMaps: 8})
-	h.OnAdd(foreign, false)
-	if work := f.take(); len(work.keys) != 0 {
-		t.Errorf("a ConfigMap without an owner touched %v", work.keys)
+	forged := config.DeepCopy()
+	forged.OwnerReferences[0].Name = "echo\x01"
+	for name, other := range map[string]*corev1.ConfigMap{"without an owner": foreign, "with an invalid name of its owner": forged} {
+		h.OnAdd(other, false)
+		h.OnDelete(other)
+		if work := f.take(); len(work.keys) != 0 || len(work.withdrawn) != 0 {
+			t.Errorf("a ConfigMap %s touched %v and withdrew %v", name, work.keys, work.withdrawn)
+		}
+	}
+}
+
+// A ConfigMap whose owner never existed must not fill the removals for readers that resume.
+func TestDeletedConfigMapRemovesNoAgent(t *testing.T) {
+	f := NewFeed(nil, clock.RealClock{}, logr.Discard())
+	f.ConfigMapHandler().OnDelete(testConfigMap(t, testAgent(), "Card"))
+	if work := f.take(); len(work.keys) != 1 || len(work.withdrawn) != 0 {
+		t.Errorf("a deleted ConfigMap touched %v and withdrew %v, want the agent only touched", work.keys, work.withdrawn)
 	}
 }
 

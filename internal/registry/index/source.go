@@ -231,7 +231,11 @@ func (f *Feed) handler(agentOf func(metav1.Object) (Key, bool), at func(version 
 				notify(gone.Obj, missed)
 				return
 			}
-			notify(object, withdrawn(object))
+			if _, isAgent := object.(*a2av1alpha1.Agent); isAgent {
+				notify(object, withdrawn(object))
+			} else { // the agent remains, without its card
+				notify(object, f.Touch)
+			}
 		},
 	}
 }
@@ -257,10 +261,12 @@ func keyOf(o metav1.Object) (Key, bool) {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
 }
 
-// ownerOf returns the key of the Agent that controls an object, and false if no Agent controls it.
+// ownerOf returns the key of the Agent whose card a ConfigMap has, and false for other ConfigMaps. Whoever writes a ConfigMap chooses
+// the owner, whose name may be any text. Only the owner whose ConfigMap has this name can be an Agent.
 func ownerOf(o metav1.Object) (Key, bool) {
-	owner := metav1.GetControllerOf(o)
-	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() {
+	owner := metav1.GetControllerOfNoCopy(o)
+	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() ||
+		o.GetName() != names.ConfigMap(owner.Name) {
 		return Key{}, false
 	}
 	return Key{Namespace: o.GetNamespace(), Name: owner.Name}, true

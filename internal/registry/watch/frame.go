@@ -4,7 +4,7 @@
 package watch
 
 import (
-	"fmt"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -65,8 +65,9 @@ func appendUpsert(to []byte, e *index.Entry) []byte {
 }
 
 // removeFrame returns the event for an agent that was removed, that no longer matches the
-// filters, or that the caller no longer sees. Names of agents have no characters that JSON would
-// escape.
+// filters, or that the caller no longer sees. In its names, invalid UTF-8 becomes U+FFFD.
 func removeFrame(key index.Key) []byte {
-	return fmt.Appendf(nil, "event: remove\ndata: {\"namespace\":%q,\"name\":%q}\n\n", key.Namespace, key.Name)
+	event, _ := jsontext.AppendQuote([]byte("event: remove\ndata: {\"namespace\":"), key.Namespace)
+	event, _ = jsontext.AppendQuote(append(event, `,"name":`...), key.Name)
+	return append(event, "}"+eventEnd...)
 }
