@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/kit/jsonweight"
@@ -218,5 +218,10 @@ func errorFor(r *http.Request, problem error) []byte {
 			_ = json.NewDecoder(body).Decode(&request)
 		}
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q}}`, request.ID, problem)
+	if request.ID == nil {
+		request.ID = json.RawMessage("null")
+	}
+	answer := append([]byte(`{"jsonrpc":"2.0","id":`), request.ID...)
+	answer = jsonwrite.String(append(answer, `,"error":{"code":-32603,"message":`...), problem.Error())
+	return append(answer, "}}"...)
 }
