@@ -42,7 +42,7 @@ func Elements[T any](array []byte, most int) (all []T, err error) {
 			return nil, errElements
 		}
 		if err := dec.Decode(&element); err != nil {
-			return nil, err //nolint:wrapcheck // callers only ask whether there is one
+			return nil, err
 		}
 		all = append(all, element)
 	}

@@ -93,7 +93,7 @@ func (c *conn) NetConn() net.Conn { return c.Conn }
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	c.hasWritten.Store(true)
-	return c.Conn.Write(p) //nolint:wrapcheck // the errors stay those of the connection
+	return c.Conn.Write(p)
 }
 
 // Read implements net.Conn. A response can begin after each write: the rest of a request may also be written after the beginning of its response,
@@ -106,7 +106,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if tooLong := c.meter.Add(p[:n]); tooLong != nil {
 		return 0, tooLong
 	}
-	return n, err //nolint:wrapcheck // the errors stay those of the connection
+	return n, err
 }
 
 // State returns the TLS of a connection of a bounded transport, nil without TLS.
