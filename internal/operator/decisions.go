@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/client"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/memoryshare"
 	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 	"github.com/a2a-operator/a2a-operator/internal/objects/names"
 	"github.com/a2a-operator/a2a-operator/internal/operator/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
@@ -143,9 +144,8 @@ func (o *DecisionCallOptions) dialTLS(ctx context.Context, network, address stri
 	if err != nil {
 		return nil, err
 	}
-	secure := tls.Client(conn, &tls.Config{ServerName: host, RootCAs: o.roots(), MinVersion: tls.VersionTLS12})
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
+	secure, err := tlslimits.Client(ctx, conn, &tls.Config{ServerName: host, RootCAs: o.roots(), MinVersion: tls.VersionTLS12})
+	if err != nil {
 		return nil, fmt.Errorf("verify the agent: %w", err)
 	}
 	return secure, nil

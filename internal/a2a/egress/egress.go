@@ -34,6 +34,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 )
 
 // Resolver resolves a name to addresses.
@@ -258,9 +259,8 @@ func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
 	defer cancel()
-	secure := tls.Client(conn, g.tlsConfig(host)) // the handshake passes its context to GetClientCertificate
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
+	secure, err := tlslimits.Client(ctx, conn, g.tlsConfig(host)) // the handshake passes its context to GetClientCertificate
+	if err != nil {
 		err = fmt.Errorf("TLS handshake with target: %w", err)
 		if proxy := through(conn); proxy != "" {
 			err = &ProxyError{Proxy: proxy, Err: err}

@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 )
 
 // crypto/tls would keep a message of 256 KiB for each connection, and for certificates of that size several MiB, until the connection ends.
@@ -23,10 +25,6 @@ const (
 	// maxChain is the maximum number of certificates of a client, and maxChainBytes that of what they cost.
 	maxChain      = 8
 	maxChainBytes = 256 << 10
-	// certificateBytes is the cost of a certificate, rawCopies that of each of its bytes, and partBytes that of each of its parts.
-	certificateBytes = 4 << 10
-	rawCopies        = 10
-	partBytes        = 320
 )
 
 var (
@@ -76,10 +74,7 @@ func (c *Conn) chargeChain(chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return nil
 	}
-	bytes := int64(0)
-	for _, certificate := range chain {
-		bytes += costOf(certificate)
-	}
+	bytes := tlslimits.Cost(chain)
 	if len(chain) > maxChain || bytes > maxChainBytes {
 		return errChain
 	}
@@ -88,14 +83,4 @@ func (c *Conn) chargeChain(chain []*x509.Certificate) error {
 		return errNoChain
 	}
 	return c.computes()
-}
-
-// costOf returns how many bytes of the heap a certificate uses. TestCostOfCertificates measures it.
-func costOf(c *x509.Certificate) int64 {
-	parts := len(c.URIs) + len(c.DNSNames) + len(c.EmailAddresses) + len(c.IPAddresses) + len(c.Extensions) + len(c.Subject.Names) +
-		len(c.Issuer.Names) + len(c.UnknownExtKeyUsage) + len(c.ExtKeyUsage) + len(c.Policies) + len(c.PolicyMappings) + len(c.OCSPServer) +
-		len(c.IssuingCertificateURL) + len(c.CRLDistributionPoints) + len(c.PermittedDNSDomains) + len(c.ExcludedDNSDomains) +
-		len(c.PermittedIPRanges) + len(c.ExcludedIPRanges) + len(c.PermittedEmailAddresses) + len(c.ExcludedEmailAddresses) +
-		len(c.PermittedURIDomains) + len(c.ExcludedURIDomains) + len(c.UnhandledCriticalExtensions)
-	return certificateBytes + rawCopies*int64(len(c.Raw)) + partBytes*int64(parts)
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 )
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -55,9 +57,8 @@ func dialTLS(ctx context.Context, t *http.Transport, dial dialer, network, addre
 		defer cancel()
 		ctx = limited
 	}
-	conn := tls.Client(raw, settings)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
+	conn, err := tlslimits.Client(ctx, raw, settings)
+	if err != nil {
 		return nil, err
 	}
 	return conn, nil
@@ -115,7 +116,7 @@ func State(c net.Conn) *tls.ConnectionState {
 	if !ok {
 		return nil
 	}
-	secure, ok := own.Conn.(*tls.Conn)
+	secure, ok := own.Conn.(interface{ ConnectionState() tls.ConnectionState })
 	if !ok {
 		return nil
 	}

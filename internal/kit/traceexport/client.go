@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/a2a-operator/a2a-operator/internal/kit/responseheader"
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 )
 
 // Limits of a request to the collector.
@@ -88,9 +89,8 @@ func dialTLS(ctx context.Context, c *Config, dial func(ctx context.Context, netw
 	if err != nil {
 		return nil, err
 	}
-	secure := tls.Client(conn, settings)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
+	secure, err := tlslimits.Client(ctx, conn, settings)
+	if err != nil {
 		return nil, fmt.Errorf("TLS handshake with collector: %w", err)
 	}
 	return secure, nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/sidecarconfig"
 )
 
@@ -203,11 +204,10 @@ func (s *Store) dialTLS(own func() *ClientCertificate) func(ctx context.Context,
 		if certificate := own(); certificate != nil {
 			config.GetClientCertificate = func(r *tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate.Current(r.Context()) }
 		}
-		secure := tls.Client(raw, config)
 		handshake, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		if err := secure.HandshakeContext(handshake); err != nil {
-			_ = raw.Close()
+		secure, err := tlslimits.Client(handshake, raw, config)
+		if err != nil {
 			return nil, err
 		}
 		return secure, nil

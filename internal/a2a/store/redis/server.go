@@ -19,6 +19,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/a2a-operator/a2a-operator/internal/kit/tlslimits"
 )
 
 // Server configures the connections to Redis. Files are read for every new
@@ -120,14 +122,13 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(address) // no error, because the dialer has accepted the address
 	}
-	secure := tls.Client(raw, config)
 	// A plaintext server does not answer a TLS handshake, but waits for the end of a
 	// line. The time limit of the handshake is shorter than the time limit of the
 	// call, so that the error names the cause.
 	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	if err := secure.HandshakeContext(handshake); err != nil {
-		_ = raw.Close()
+	secure, err := tlslimits.Client(handshake, raw, config)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
 	}
 	return secure, nil
