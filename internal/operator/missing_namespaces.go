@@ -16,7 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -31,12 +34,12 @@ import (
 // same time.
 var missingCheckInterval = 5 * time.Second
 
-// missingNamespaces are namespaces of --watch-namespaces that the manager may not read. The
+// missingNamespaces are namespaces of --watch-namespaces in which the manager lacks rights. The
 // manager's rights in a namespace are deleted with the namespace, and a cache never syncs if it
 // may not read one of its namespaces. A manager therefore starts without the missing namespaces,
-// serves the others, and restarts when it can read a missing one.
+// serves the others, and restarts when it has its rights in a missing one.
 type missingNamespaces struct {
-	reader client.Reader
+	client client.Client
 	names  []string
 }
 
@@ -51,7 +54,7 @@ func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, lo
 	if err != nil {
 		return nil, config, err
 	}
-	if missing.reader, err = client.New(cluster, client.Options{Scheme: scheme}); err != nil {
+	if missing.client, err = client.New(cluster, client.Options{Scheme: scheme}); err != nil {
 		return nil, config, fmt.Errorf("build client: %w", err)
 	}
 	var reason error
@@ -67,7 +70,7 @@ func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, lo
 			log.Error(err, "skipped a namespace that the manager may not read: create the namespace and the manager's rights in it, or remove it from --watch-namespaces",
 				"namespace", namespace)
 		default:
-			return nil, config, fmt.Errorf("list objects of namespace %s: %w", namespace, err)
+			return nil, config, fmt.Errorf("check namespace %s: %w", namespace, err)
 		}
 	}
 	if len(config.WatchNamespaces) == 0 { // an empty list would mean all namespaces
@@ -84,19 +87,29 @@ func (m *missingNamespaces) checkWithRetry(ctx context.Context, namespace string
 	return retry.OnError(backoff, retryable, func() error { return m.check(ctx, namespace) })
 }
 
+// statusOfNoAgent is the name of an Agent that does not exist. The name of an Agent has no dots.
+const statusOfNoAgent = "rights.of.the.operator"
+
 // check lists, in a namespace, one object of each kind that the manager watches. It lists every
 // kind, because the Role of another release may allow only some of the kinds.
+//
+// An administrator of the namespace can delete or replace the manager's Role there, but cannot grant
+// the right to write the status of Agents, which the ClusterRole admin lacks. check demands this
+// right. A Role with fewer rights, which would keep the caches from ever syncing, therefore counts as
+// missing, and an administrator of a namespace cannot restart the manager of all namespaces.
 func (m *missingNamespaces) check(ctx context.Context, namespace string) error {
 	for _, list := range []client.ObjectList{
 		&a2av1alpha1.AgentList{}, &a2av1alpha1.AgentSkillList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
 		&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &networkingv1.NetworkPolicyList{}, &corev1.PodList{},
-		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{},
+		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
 	} {
-		if err := m.reader.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		if err := m.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 			return err
 		}
 	}
-	return nil
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: statusOfNoAgent}}
+	err := m.client.Status().Patch(ctx, agent, client.RawPatch(types.MergePatchType, []byte("{}")), client.DryRunAll)
+	return client.IgnoreNotFound(err) // the API server checks the right first
 }
 
 var (

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,15 +130,19 @@ var _ = It("serves its other namespaces while one is missing, and ends when that
 	defer func() { missingCheckInterval = interval }()
 	config := asNamespacedManager(user)
 	grant(user, roleIn(existing, user))
+	reduced := createNamespace(ctx, "reduced-")
+	grant(user, readingRole(reduced, user, "list"))
 	ended := make(chan error, 1)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { ended <- Run(running, config, managerConfig(missing, existing), GinkgoLogr) }()
+	go func() { ended <- Run(running, config, managerConfig(missing, reduced, existing), GinkgoLogr) }()
 	Eventually(reason(createAgent(ctx, existing, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
 
 	Expect(cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: missing}})).To(Succeed())
 	back := createAgent(ctx, missing, "echo")
+	grant(user, readingRole(missing, user, "list", "watch"))
+	Consistently(ended).WithContext(ctx).WithTimeout(8 * missingCheckInterval).ShouldNot(Receive())
 	grant(user, roleIn(missing, user))
 	Eventually(ended).WithContext(ctx).WithTimeout(2 * time.Minute).
 		Should(Receive(MatchError(ContainSubstring("restart to serve namespaces that were missing at the start: " + missing))))
@@ -145,6 +150,16 @@ var _ = It("serves its other namespaces while one is missing, and ends when that
 	Eventually(reason(back, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(reason(createAgent(ctx, existing, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 })
+
+// readingRole returns a Role for the kinds of roleIn that an administrator of the namespace can grant.
+func readingRole(namespace, user string, verbs ...string) *rbacv1.Role {
+	role := roleIn(namespace, user)
+	role.Name = user + "-reads"
+	for i := range role.Rules {
+		role.Rules[i].Verbs = verbs
+	}
+	return role
+}
 
 var _ = It("ends with an error if it can read none of its namespaces", func(ctx context.Context) {
 	config := Defaults()
