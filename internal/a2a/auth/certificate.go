@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
@@ -120,8 +121,38 @@ func (c *Certificate) VerifiedBefore(r *http.Request) (Credential, bool) {
 	return CredentialCertificate, trusted != nil && c.cache.of(trusted).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
 }
 
+// Limits of the certificates that a client sends. Verify tries each certificate that may have signed another one, and a client may send
+// certificates that all have signed each other, with keys that are slow to verify.
+const (
+	maxChain         = 8
+	maxOfSubject     = 2 // an authority whose certificate two others have signed
+	maxIssuerRSABits = 4096
+	maxRSAExponent   = 1<<16 + 1
+)
+
+// refusalOf returns why it would take too long to verify a chain, "" if it does not.
+func refusalOf(chain []*x509.Certificate) string {
+	if len(chain) > maxChain {
+		return fmt.Sprintf("it comes with more than %d certificates", maxChain)
+	}
+	subjects := map[string]int{}
+	for _, each := range chain[1:] {
+		subjects[string(each.RawSubject)]++
+		if subjects[string(each.RawSubject)] > maxOfSubject {
+			return fmt.Sprintf("more than %d of its authorities have the same subject", maxOfSubject)
+		}
+		if key, ok := each.PublicKey.(*rsa.PublicKey); ok && (key.N.BitLen() > maxIssuerRSABits || key.E > maxRSAExponent) {
+			return fmt.Sprintf("an authority has an RSA key of more than %d bits, or with a larger exponent than %d", maxIssuerRSABits, maxRSAExponent)
+		}
+	}
+	return ""
+}
+
 func (c *Certificate) verify(chain []*x509.Certificate, trusted *authorities, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
+	if problem := refusalOf(chain); problem != "" {
+		return Caller{}, none, overridable(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+problem)
+	}
 	pool := trusted.own
 	isFederated := false
 	if domain := trustDomainOf(chain[0]); !c.config.Subject && domain != c.config.TrustDomain && trusted.federated[domain] != nil {

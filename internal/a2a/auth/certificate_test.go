@@ -4,9 +4,12 @@
 package auth
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"fmt"
+	"math/big"
 	"net/url"
 	"testing"
 
@@ -86,4 +89,35 @@ func TestAuthorityIsBoundToItsTrustDomain(t *testing.T) {
 		t.Errorf("without a trust domain: principal() = %q", got)
 	}
 	securitypage.Attempts(t, "T-TRUST", attempts)
+}
+
+// TestChainsThatTakeLongAreRefused checks which certificates of a client are refused before any signature is verified.
+func TestChainsThatTakeLongAreRefused(t *testing.T) {
+	issuer := func(subject string, bits uint, exponent int) *x509.Certificate {
+		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: exponent}
+		return &x509.Certificate{RawSubject: []byte(subject), PublicKey: key}
+	}
+	leaf := issuer("leaf", 8192, 3)
+	var many []*x509.Certificate
+	for i := range maxChain {
+		many = append(many, issuer(fmt.Sprint(i), 2048, 65537))
+	}
+	for name, tt := range map[string]struct {
+		issuers []*x509.Certificate
+		refused bool
+	}{
+		"none":                      {nil, false},
+		"the most":                  {many[1:], false},
+		"too many":                  {many, true},
+		"one of two authorities":    {[]*x509.Certificate{issuer("x", 4096, 65537), issuer("x", 4096, 65537)}, false},
+		"one of three authorities":  {[]*x509.Certificate{issuer("x", 2048, 3), issuer("x", 2048, 3), issuer("x", 2048, 3)}, true},
+		"a long key":                {[]*x509.Certificate{issuer("x", 4097, 65537)}, true},
+		"a key of a large exponent": {[]*x509.Certificate{issuer("x", 2048, 65539)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if problem := refusalOf(append([]*x509.Certificate{leaf}, tt.issuers...)); (problem != "") != tt.refused {
+				t.Errorf("refusalOf() = %q, want a refusal: %v", problem, tt.refused)
+			}
+		})
+	}
 }
