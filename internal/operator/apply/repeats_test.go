@@ -70,7 +70,7 @@ func TestWritesThatNeverEnd(t *testing.T) {
 			if want := []state.Contest{{Kind: "ConfigMap", Name: "cm", Field: test.field}}; !cmp.Equal(want, got) {
 				t.Errorf("Contested() = %v", got)
 			}
-			if n := len(w.kinds); n < 60 || n > 80 {
+			if n := len(w.kinds); n < 380 || n > 420 {
 				t.Errorf("%d writes in an hour", n)
 			}
 		})
@@ -109,7 +109,7 @@ func TestAnnotationsThatNeverEnd(t *testing.T) {
 		}
 		passive.SetTime(passive.Now().Add(max(result.RecheckAfter, 10*time.Millisecond)))
 	}
-	if n := len(w.pods); n < 60 || n > 80 {
+	if n := len(w.pods); n < 380 || n > 420 {
 		t.Errorf("%d patches in an hour", n)
 	}
 }

@@ -13,9 +13,10 @@ const (
 	// maxRepeats bounds the entries of Repeats.
 	maxRepeats = 16 << 10
 	// freeRepeats is the number of writes that wait for nothing. Each further one waits for twice the time of the last, from a second
-	// to maxRepeatWait. The count begins anew when repeatsFor has passed since the last write.
-	freeRepeats   = 5
-	maxRepeatWait = time.Minute
+	// to maxRepeatWait. The count begins anew when repeatsFor has passed since the last write. A person or a program that changes an object by
+	// hand again and again finds it repaired at once, and never waits long: an open NetworkPolicy must not stay.
+	freeRepeats   = 50
+	maxRepeatWait = 10 * time.Second
 	repeatsFor    = 5 * time.Minute
 )
 
