@@ -115,7 +115,8 @@ func certificate(t *testing.T, dir string) {
 
 // The keys of an agent have one slot: its scripts run on one node of a cluster.
 func TestCluster(t *testing.T) {
-	server := start(t, "--cluster-enabled", "yes")
+	_, bus, _ := net.SplitHostPort(freeport.Address(t)) // the default is 10,000 above the port of the server, and may be in use
+	server := start(t, "--cluster-enabled", "yes", "--cluster-port", bus)
 	c := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = c.Close() }()
 	if err := c.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
