@@ -48,7 +48,7 @@ func boundTLS(config *tls.Config) *tls.Config {
 		if unbound.GetConfigForClient != nil {
 			other, err := unbound.GetConfigForClient(hello)
 			if err != nil {
-				return nil, err //nolint:wrapcheck // crypto/tls gets it as from the inner configuration
+				return nil, err
 			}
 			if other != nil {
 				chosen = other

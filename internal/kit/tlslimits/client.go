@@ -52,7 +52,7 @@ func Client(ctx context.Context, raw net.Conn, config *tls.Config) (*Conn, error
 	secure := tls.Client(w, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, err //nolint:wrapcheck // the caller names the server
+		return nil, err
 	}
 	return &Conn{secure, w}, nil
 }
@@ -60,7 +60,7 @@ func Client(ctx context.Context, raw net.Conn, config *tls.Config) (*Conn, error
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.wire.left.Store(maxRecordBytes)
-	return c.Conn.Read(p) //nolint:wrapcheck // the errors stay those of the connection
+	return c.Conn.Read(p)
 }
 
 // wire is the connection below TLS. Its reads fail once nothing is left of the limit.
@@ -80,5 +80,5 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(p[:min(int64(len(p)), left)])
 	w.left.Add(-int64(n))
-	return n, err //nolint:wrapcheck // the errors stay those of the connection
+	return n, err
 }
