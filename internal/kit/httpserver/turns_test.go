@@ -80,7 +80,8 @@ func TestFloodIsClosedInItsTurn(t *testing.T) {
 // TestHandshakesTakeTurns runs many handshakes at once.
 func TestHandshakesTakeTurns(t *testing.T) {
 	var mu sync.Mutex
-	running, most := 0, 0
+	running := 0
+	most := 0
 	change := func(by int) {
 		mu.Lock()
 		defer mu.Unlock()
